@@ -1,0 +1,2 @@
+//! Field arithmetic.
+#![no_std]
