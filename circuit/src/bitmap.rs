@@ -38,7 +38,7 @@ impl Bitmap {
     /// The first `len` bits of `words`. Missing words count as zeros, surplus bits are dropped.
     pub fn from_words(mut words: Vec<u64>, len: usize) -> Self {
         words.resize(len.div_ceil(64), 0);
-        if len % 64 != 0
+        if !len.is_multiple_of(64)
             && let Some(last) = words.last_mut()
         {
             *last &= (1 << (len % 64)) - 1;
