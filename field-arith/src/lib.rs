@@ -7,6 +7,7 @@
 //! | [`fp2`] | the quadratic extension over any of them |
 //! | [`curve`] | affine and XYZZ points over any coordinate field |
 //! | [`ops`] | what curve formulas and kernels ask of a field |
+//! | `axioms` | the field axioms, over any machine that computes on arrays |
 //! | [`params`] | how all constants follow from a modulus |
 //! | [`backend`] | the interface to limb arithmetic, with `portable` and `ptx` behind it |
 #![no_std]
@@ -14,6 +15,11 @@
 // the device's compiler may know lints that the oldest supported one does not
 #![allow(unknown_lints)]
 
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate alloc;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod axioms;
 pub mod backend;
 pub mod bls12_381;
 #[cfg(feature = "blstrs")]
