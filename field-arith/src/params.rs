@@ -137,6 +137,20 @@ pub const fn shift_right<const N: usize>(a: &[u32; N], k: u32) -> [u32; N] {
     z
 }
 
+/// ⌊a / k⌋.
+pub const fn divide_small<const N: usize>(a: &[u32; N], k: u32) -> [u32; N] {
+    let mut z = [0; N];
+    let mut rest = 0u64;
+    let mut i = N;
+    while i > 0 {
+        i -= 1;
+        let t = rest << 32 | a[i] as u64;
+        z[i] = (t / k as u64) as u32;
+        rest = t % k as u64;
+    }
+    z
+}
+
 /// Largest s with 2^s dividing p - 1.
 pub const fn two_adicity<const N: usize>(p: &[u32; N]) -> u32 {
     let m = minus_one(p);

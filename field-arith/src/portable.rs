@@ -166,6 +166,11 @@ impl<const N: usize> Backend<N> for Portable {
     }
 
     #[inline]
+    fn reverse_bytes(a: &[u32; N]) -> [u32; N] {
+        core::array::from_fn(|i| a[N - 1 - i].swap_bytes())
+    }
+
+    #[inline]
     unsafe fn load(p: *const u32) -> [u32; N] {
         // SAFETY: the caller vouches for N readable, aligned limbs.
         unsafe { p.cast::<[u32; N]>().read() }

@@ -1,5 +1,8 @@
 //! BLS12-381: all that distinguishes this curve from another one.
 
+pub mod encoding;
+pub mod endomorphism;
+
 use crate::curve::{Affine, Curve, Xyzz};
 use crate::fp2::Quadratic;
 use crate::montgomery::Mont;

@@ -237,9 +237,13 @@ macro_rules! define_chain {
     };
 }
 
-/// Body of `Backend::load`, `store`, `is_zero` and `equal` for one list of limbs.
+/// The functions of `Backend` that only move or compare limbs, for one list of limbs.
 macro_rules! define_memory {
     ($n:literal, first = $f:literal, rest = [$($i:literal)*]) => {
+        #[inline(always)]
+        fn reverse_bytes(a: &[u32; $n]) -> [u32; $n] {
+            [a[$n - 1].swap_bytes(), $( a[$n - 1 - $i].swap_bytes() ),*]
+        }
         #[inline(always)]
         fn is_zero(a: &[u32; $n]) -> bool {
             (a[$f] $( | a[$i] )*) == 0
