@@ -1,0 +1,130 @@
+//! What a back end is given and what it yields: the seam between the prover and its devices.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use blstrs::{G1Projective, G2Projective, Scalar};
+use cuzk_circuit::Assignment;
+use group::Curve;
+
+use crate::{
+    Params, Proof, ProveError, VerifyingKey,
+    timeline::{SpanId, Timeline},
+};
+
+/// A device, or a set of devices, that makes proofs.
+///
+/// The prover has checked that the assignment fits the parameters before it calls
+/// [`Backend::start`], and verifies the proof after [`Running::finish`].
+pub trait Backend: Send + Sync {
+    /// The back end and its device in words, such as "cpu (16 threads)".
+    fn describe(&self) -> String;
+
+    /// Begins to make a proof and returns as soon as the device has what it needs.
+    ///
+    /// # Errors
+    /// When the work cannot begin.
+    fn start(&self, job: Job) -> Result<Box<dyn Running>, ProveError>;
+}
+
+/// A proof in the making.
+pub trait Running: Send {
+    /// Whether [`Running::finish`] would return without waiting.
+    fn is_finished(&self) -> bool;
+
+    /// Waits for the proof.
+    ///
+    /// # Errors
+    /// When the proof could not be made.
+    fn finish(self: Box<Self>) -> Result<Output, ProveError>;
+}
+
+/// One proof's worth of work for a back end.
+pub struct Job {
+    /// The parameters. Their points may not be decoded yet: see [`Params::decode`], [`Params::raw`].
+    pub params: Arc<Params>,
+    /// The synthesised circuit.
+    pub assignment: Assignment,
+    /// The first blinding factor. Secret.
+    pub r: Scalar,
+    /// The second blinding factor. Secret.
+    pub s: Scalar,
+    /// Where spans go.
+    pub timeline: Timeline,
+    /// The span that the back end's spans are parts of.
+    pub parent: SpanId,
+    /// Becomes true when nobody waits for the proof any more.
+    pub cancelled: Cancel,
+}
+
+/// What a back end yields.
+pub struct Output {
+    /// The proof.
+    pub proof: Proof,
+    /// The assignment that was given; its values may have been overwritten, its memory is reused.
+    pub assignment: Assignment,
+}
+
+/// Says whether work is still wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Makes the work unwanted.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the work is unwanted.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Ends unwanted work.
+    ///
+    /// # Errors
+    /// When the work is unwanted.
+    pub fn check(&self) -> Result<(), ProveError> {
+        if self.is_cancelled() {
+            Err(ProveError::Cancelled)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The multi-scalar multiplications of a proof. x are the inputs, w the auxiliary variables, z both.
+#[derive(Clone, Copy, Debug)]
+pub struct Sums {
+    /// Σ h_i · [`crate::Points::h`]_i over the coefficients of the quotient.
+    pub h: G1Projective,
+    /// Σ w_i · [`crate::Points::l`]_i.
+    pub l: G1Projective,
+    /// Σ z_i · [`crate::Points::a`]_i over the variables that occur in A.
+    pub a: G1Projective,
+    /// Σ z_i · [`crate::Points::b_g1`]_i over the variables that occur in B.
+    pub b_g1: G1Projective,
+    /// Σ z_i · [`crate::Points::b_g2`]_i over the variables that occur in B.
+    pub b_g2: G2Projective,
+}
+
+impl Sums {
+    /// Puts the proof together:
+    ///
+    /// - A = α + Σ a + r·δ
+    /// - B = β + Σ b + s·δ
+    /// - C = Σ h + Σ l + s·A + r·(β + Σ b), the last in G1. This is the literature's
+    ///   s·A + r·B − r·s·δ, where B would include its s·δ.
+    pub fn assemble(&self, vk: &VerifyingKey, r: &Scalar, s: &Scalar) -> Proof {
+        let a = self.a + vk.alpha_g1 + vk.delta_g1 * r;
+        let b = self.b_g2 + vk.beta_g2 + vk.delta_g2 * s;
+        let c = self.h + self.l + a * s + (self.b_g1 + vk.beta_g1) * r;
+        Proof {
+            a: a.to_affine(),
+            b: b.to_affine(),
+            c: c.to_affine(),
+        }
+    }
+}
