@@ -32,6 +32,7 @@ mod launch;
 pub mod runtime;
 
 pub mod examples;
+pub mod msm;
 pub mod pointwise;
 
 pub use element::{
