@@ -16,8 +16,8 @@ pub(crate) const BATCH: usize = 1024;
 pub(crate) struct Batch<F> {
     slots: Vec<u32>,
     points: Vec<Point<F>>,
-    /// The product of the denominators before each addition, and its own denominator.
-    products: Vec<(F, F)>,
+    /// For each addition the product of the denominators before it.
+    products: Vec<F>,
 }
 
 impl<F: Coordinate> Batch<F> {
@@ -52,15 +52,17 @@ impl<F: Coordinate> Batch<F> {
         self.products.clear();
         for (&slot, point) in self.slots.iter().zip(&self.points) {
             let denominator = denominator(&targets[slot as usize], point);
-            self.products.push((product, denominator));
-            product = product.mul(&denominator);
+            self.products.push(product);
+            product.mul_assign(&denominator);
         }
         let mut inverse = product.inverse();
         let additions = self.slots.iter().zip(&self.points).zip(&self.products);
-        for ((&slot, point), (before, denominator)) in additions.rev() {
+        for ((&slot, point), before) in additions.rev() {
             let target = &mut targets[slot as usize];
+            // Computed again rather than kept: memory is scarcer than a subtraction.
+            let denominator = denominator(target, point);
             *target = add(target, point, &inverse.mul(before));
-            inverse = inverse.mul(denominator);
+            inverse.mul_assign(&denominator);
         }
         self.slots.clear();
         self.points.clear();
@@ -72,7 +74,7 @@ impl<F: Coordinate> Batch<F> {
 #[inline(always)]
 fn denominator<F: Coordinate>(p: &Point<F>, q: &Point<F>) -> F {
     let difference = q.x.sub(&p.x);
-    if difference == F::ZERO || p.is_identity() || q.is_identity() {
+    if difference.is_zero() || p.is_identity() || q.is_identity() {
         special_denominator(p, q)
     } else {
         difference
@@ -81,7 +83,7 @@ fn denominator<F: Coordinate>(p: &Point<F>, q: &Point<F>) -> F {
 
 #[cold]
 fn special_denominator<F: Coordinate>(p: &Point<F>, q: &Point<F>) -> F {
-    if p == q && p.y != F::ZERO {
+    if p.equals(q) && !p.y.is_zero() {
         p.y.add(&p.y)
     } else {
         F::ONE
@@ -91,7 +93,7 @@ fn special_denominator<F: Coordinate>(p: &Point<F>, q: &Point<F>) -> F {
 /// `p + q`, given the inverse of their [`denominator`].
 #[inline(always)]
 fn add<F: Coordinate>(p: &Point<F>, q: &Point<F>, inverse: &F) -> Point<F> {
-    if p.x == q.x || p.is_identity() || q.is_identity() {
+    if p.x.equals(&q.x) || p.is_identity() || q.is_identity() {
         return special_add(p, q, inverse);
     }
     chord(p, q, &q.y.sub(&p.y).mul(inverse))
@@ -105,7 +107,7 @@ fn special_add<F: Coordinate>(p: &Point<F>, q: &Point<F>, inverse: &F) -> Point<
     if q.is_identity() {
         return *p;
     }
-    if p.y != q.y || p.y == F::ZERO {
+    if !p.y.equals(&q.y) || p.y.is_zero() {
         return Point::IDENTITY;
     }
     let square = p.x.square();

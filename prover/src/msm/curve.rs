@@ -6,7 +6,7 @@ use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective, Scalar};
 use group::Group;
 
 /// An affine point (x, y); the identity is (0, 0), as blst encodes it in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Point<F> {
     pub(crate) x: F,
     pub(crate) y: F,
@@ -21,7 +21,12 @@ impl<F: Coordinate> Point<F> {
     #[inline(always)]
     pub(crate) fn is_identity(&self) -> bool {
         // No point of either curve has x = y = 0.
-        self.x == F::ZERO && self.y == F::ZERO
+        self.x.is_zero() && self.y.is_zero()
+    }
+
+    #[inline(always)]
+    pub(crate) fn equals(&self, rhs: &Self) -> bool {
+        self.x.equals(&rhs.x) && self.y.equals(&rhs.y)
     }
 
     #[inline(always)]
