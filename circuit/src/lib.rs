@@ -8,6 +8,7 @@
 //! | [`shape`](fn@shape) | counts, without values |
 //! | [`check`](fn@check) | the first constraint that does not hold, by its path |
 //! | [`stream_constraints`] | every row, one at a time, without values |
+//! | [`CompiledCircuit`] | A and B recorded once, evaluated for any witness |
 //!
 //! ```
 //! use bellpepper_core::{Circuit, ConstraintSystem, SynthesisError};
@@ -34,10 +35,13 @@
 //! # Ok::<(), cuzk_circuit::CircuitError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod assignment;
 mod bitmap;
 mod check;
 mod compact;
+mod compiled;
 mod error;
 mod shape;
 mod stream;
@@ -50,6 +54,9 @@ pub use bitmap::Bitmap;
 pub use blstrs::Scalar;
 pub use check::check;
 pub use compact::{Compact, CompactScalars};
+pub use compiled::{
+    CompiledCircuit, CompiledError, CompiledSize, INPUT, Instance, Template, TermsView,
+};
 pub use error::CircuitError;
 pub use shape::{Shape, shape};
 pub use stream::{ConstraintVisitor, stream_constraints};

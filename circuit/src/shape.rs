@@ -1,6 +1,6 @@
 //! Counts of a circuit, taken without any values.
 
-use crate::stream::{ConstraintVisitor, stream_constraints};
+use crate::stream::{ConstraintVisitor, stream_circuit};
 use crate::{Bitmap, CircuitError, Scalar};
 use bellpepper_core::{Circuit, Index, LinearCombination};
 use ff::Field;
@@ -67,11 +67,8 @@ impl Shape {
 /// [`CircuitError`] when synthesis fails or a constraint refers to an unknown variable.
 pub fn shape<C: Circuit<Scalar>>(circuit: C) -> Result<Shape, CircuitError> {
     let mut counter = Counter::default();
-    stream_constraints(circuit, &mut counter)?;
+    stream_circuit(circuit, &mut counter)?;
     let mut shape = counter.shape;
-    // The appended rows were visited as well.
-    shape.constraints -= shape.inputs;
-    shape.nonzeros[0] -= shape.inputs as u64;
     shape.a_aux = counter.a_aux.count_ones();
     shape.b_inputs = counter.b_inputs.count_ones();
     shape.b_aux = counter.b_aux.count_ones();

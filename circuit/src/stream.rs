@@ -8,6 +8,10 @@ use ff::Field;
 
 /// Receives a circuit's variables and rows in order of synthesis.
 pub trait ConstraintVisitor: Send {
+    /// Whether [`ConstraintVisitor::row`] looks at `c`. A visitor that does not is given an empty
+    /// one, which saves the time to build it.
+    const READS_C: bool = true;
+
     /// Input `index` now exists; 0 is the constant one.
     fn alloc_input(&mut self, index: usize);
 
@@ -22,6 +26,13 @@ pub trait ConstraintVisitor: Send {
         b: &LinearCombination<Scalar>,
         c: &LinearCombination<Scalar>,
     );
+
+    /// A namespace begins: what follows until the matching [`ConstraintVisitor::leave`] belongs
+    /// together.
+    fn enter(&mut self) {}
+
+    /// The innermost namespace ends.
+    fn leave(&mut self) {}
 }
 
 /// Streams all rows of the circuit's QAP through `visitor`: the constraints in order, then one
@@ -37,15 +48,8 @@ where
     C: Circuit<Scalar>,
     V: ConstraintVisitor,
 {
-    let mut system = StreamSystem {
-        visitor,
-        inputs: 0,
-        aux: 0,
-        rows: 0,
-        failure: None,
-    };
-    system.alloc_input(|| "one", || Ok(Scalar::ONE))?;
-    circuit.synthesize(&mut system)?;
+    let mut system = StreamSystem::new(visitor);
+    system.run(circuit)?;
     for i in 0..system.inputs {
         system.enforce(
             || "input",
@@ -54,11 +58,16 @@ where
             |lc| lc,
         );
     }
-    match system.failure {
-        Some(failure) => Err(failure),
-        None if system.rows as u64 > 1 << 32 => Err(CircuitError::TooLarge { rows: system.rows }),
-        None => Ok(()),
-    }
+    Ok(())
+}
+
+/// As [`stream_constraints`] without the rows for the inputs.
+pub(crate) fn stream_circuit<C, V>(circuit: C, visitor: &mut V) -> Result<(), CircuitError>
+where
+    C: Circuit<Scalar>,
+    V: ConstraintVisitor,
+{
+    StreamSystem::new(visitor).run(circuit)
 }
 
 struct StreamSystem<'v, V> {
@@ -69,7 +78,30 @@ struct StreamSystem<'v, V> {
     failure: Option<CircuitError>,
 }
 
-impl<V: ConstraintVisitor> StreamSystem<'_, V> {
+impl<'v, V: ConstraintVisitor> StreamSystem<'v, V> {
+    fn new(visitor: &'v mut V) -> Self {
+        Self {
+            visitor,
+            inputs: 0,
+            aux: 0,
+            rows: 0,
+            failure: None,
+        }
+    }
+
+    fn run<C: Circuit<Scalar>>(&mut self, circuit: C) -> Result<(), CircuitError> {
+        self.alloc_input(|| "one", || Ok(Scalar::ONE))?;
+        circuit.synthesize(self)?;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let rows = self.rows + self.inputs;
+        match rows as u64 > 1 << 32 {
+            true => Err(CircuitError::TooLarge { rows }),
+            false => Ok(()),
+        }
+    }
+
     fn unknown_variable(&self, lc: &LinearCombination<Scalar>) -> Option<CircuitError> {
         // Indices ascend within each kind, so the last one is the largest.
         let beyond = |last: Option<(&usize, &Scalar)>, allocated: usize, kind| {
@@ -126,7 +158,10 @@ impl<V: ConstraintVisitor> ConstraintSystem<Scalar> for StreamSystem<'_, V> {
         }
         let a = a(LinearCombination::zero());
         let b = b(LinearCombination::zero());
-        let c = c(LinearCombination::zero());
+        let c = match V::READS_C {
+            true => c(LinearCombination::zero()),
+            false => LinearCombination::zero(),
+        };
         self.failure = [&a, &b, &c]
             .into_iter()
             .find_map(|lc| self.unknown_variable(lc));
@@ -141,9 +176,12 @@ impl<V: ConstraintVisitor> ConstraintSystem<Scalar> for StreamSystem<'_, V> {
         NR: Into<String>,
         N: FnOnce() -> NR,
     {
+        self.visitor.enter();
     }
 
-    fn pop_namespace(&mut self) {}
+    fn pop_namespace(&mut self) {
+        self.visitor.leave();
+    }
 
     fn get_root(&mut self) -> &mut Self::Root {
         self

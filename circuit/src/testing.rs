@@ -52,19 +52,16 @@ impl RandomCircuit {
     fn part(&self, k: usize) -> Part<'_> {
         let parts = self.parts.max(1);
         let share = |total: usize| total * (k + 1) / parts - total * k / parts;
-        let stream = |seed: u64, tag: u64| {
-            let mut rng = ChaCha20Rng::seed_from_u64(seed);
-            rng.set_stream(2 * k as u64 + tag);
-            rng
-        };
         Part {
             circuit: self,
             constraints: share(self.constraints),
             inputs: share(self.inputs),
-            structure: stream(self.seed, 0),
-            values: stream(self.value_seed, 1),
+            structure: stream(self.seed, 2 * k as u64),
+            values: stream(self.value_seed, 2 * k as u64 + 1),
             a_pool: vec![(Variable(Index::Input(0)), Scalar::ONE)],
             b_pool: vec![(Variable(Index::Input(0)), Scalar::ONE)],
+            drawn: 0,
+            altered: None,
         }
     }
 }
@@ -73,7 +70,7 @@ impl Circuit<Scalar> for RandomCircuit {
     fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
         let parts = self.parts.max(1);
         if parts == 1 || !CS::is_extensible() {
-            return (0..parts).try_for_each(|k| self.part(k).synthesize(cs));
+            return (0..parts).try_for_each(|k| self.part(k).synthesize(cs).map(drop));
         }
         let systems = (0..parts)
             .into_par_iter()
@@ -89,6 +86,49 @@ impl Circuit<Scalar> for RandomCircuit {
     }
 }
 
+/// A block of random rows, repeated: each repetition refers to variables of the one before it, to
+/// an input of its own and to the constant one, and is otherwise the same.
+#[derive(Clone, Debug)]
+pub struct RepeatedCircuit {
+    /// The block; its `parts` are ignored.
+    pub block: RandomCircuit,
+    /// Number of repetitions.
+    pub repetitions: usize,
+    /// Whether each repetition has a namespace of its own.
+    pub namespaces: bool,
+    /// Adds 1 to one coefficient: which repetition, which coefficient in order of use.
+    pub altered: Option<(usize, usize)>,
+}
+
+impl Circuit<Scalar> for RepeatedCircuit {
+    fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
+        let mut carried = Vec::new();
+        for k in 0..self.repetitions {
+            let mut part = self.block.part(0);
+            part.constraints = self.block.constraints;
+            part.inputs = self.block.inputs;
+            part.values = stream(self.block.value_seed, 2 * k as u64 + 1);
+            part.altered = self.altered.and_then(|(r, c)| (r == k).then_some(c));
+            let value = Scalar::random(&mut part.values);
+            let input = cs.alloc_input(|| format!("input of {k}"), || Ok(value))?;
+            carried.resize(4, (input, value));
+            part.a_pool.append(&mut carried);
+            part.a_pool.push((input, value));
+            carried = match self.namespaces {
+                true => part.synthesize(&mut cs.namespace(|| format!("block {k}")))?,
+                false => part.synthesize(cs)?,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn stream(seed: u64, stream: u64) -> ChaCha20Rng {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
 /// One independent part under synthesis: its variables so far with their values.
 struct Part<'c> {
     circuit: &'c RandomCircuit,
@@ -98,6 +138,9 @@ struct Part<'c> {
     values: ChaCha20Rng,
     a_pool: Vec<(Variable, Scalar)>,
     b_pool: Vec<(Variable, Scalar)>,
+    /// Coefficients so far, and which of them to alter.
+    drawn: usize,
+    altered: Option<usize>,
 }
 
 /// A linear combination as terms, with its value.
@@ -114,10 +157,11 @@ impl Sum {
 }
 
 impl Part<'_> {
+    /// Answers with the last four variables.
     fn synthesize<CS: ConstraintSystem<Scalar>>(
         mut self,
         cs: &mut CS,
-    ) -> Result<(), SynthesisError> {
+    ) -> Result<Vec<(Variable, Scalar)>, SynthesisError> {
         let mut allocated = 0;
         for row in 0..self.constraints {
             while allocated < self.inputs && allocated * self.constraints <= row * self.inputs {
@@ -126,7 +170,8 @@ impl Part<'_> {
             }
             self.row(&mut cs.namespace(|| format!("row {row}")))?;
         }
-        (allocated..self.inputs).try_for_each(|k| self.input(cs, k))
+        (allocated..self.inputs).try_for_each(|k| self.input(cs, k))?;
+        Ok(self.a_pool.split_off(self.a_pool.len().saturating_sub(4)))
     }
 
     fn input<CS: ConstraintSystem<Scalar>>(
@@ -247,14 +292,20 @@ impl Part<'_> {
     }
 
     fn coefficient(&mut self) -> Scalar {
-        match self.below(20) {
-            0..10 => Scalar::ONE,
-            10..13 => -Scalar::ONE,
-            13..16 => Scalar::from(1 << self.below(32)),
-            16..19 => Scalar::from(0x9e37_79b9 + self.below(50) as u64)
-                .square()
-                .square(),
-            _ => Scalar::ZERO,
-        }
+        let alteration = match self.altered == Some(self.drawn) {
+            true => Scalar::ONE,
+            false => Scalar::ZERO,
+        };
+        self.drawn += 1;
+        alteration
+            + match self.below(20) {
+                0..10 => Scalar::ONE,
+                10..13 => -Scalar::ONE,
+                13..16 => Scalar::from(1 << self.below(32)),
+                16..19 => Scalar::from(0x9e37_79b9 + self.below(50) as u64)
+                    .square()
+                    .square(),
+                _ => Scalar::ZERO,
+            }
     }
 }

@@ -5,36 +5,13 @@ mod common;
 use bellpepper_core::{
     Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable,
 };
-use common::Oracle;
+use common::{Oracle, Sha256, circuits};
 use cuzk_circuit::testing::RandomCircuit;
 use cuzk_circuit::{
     Assignment, CircuitError, ConstraintVisitor, Scalar, check, shape, stream_constraints,
     synthesize, synthesize_into, witness,
 };
 use ff::Field;
-
-/// Circuits of many shapes, each with a text that reproduces it.
-fn circuits() -> Vec<(String, RandomCircuit)> {
-    let mut all = Vec::new();
-    let sizes = [
-        0, 1, 2, 3, 5, 8, 17, 64, 65, 127, 300, 1000, 1024, 1025, 4096,
-    ];
-    for (k, &constraints) in sizes.iter().enumerate() {
-        for variant in 0..8u64 {
-            let seed = 100 * k as u64 + variant;
-            let circuit = RandomCircuit {
-                bit_share: [0.0, 0.5, 0.99, 1.0][variant as usize % 4],
-                b_density: [0.0, 0.1, 0.5, 1.0][(seed / 3) as usize % 4],
-                aux: variant != 5,
-                parts: [1, 1, 2, 3, 7, 1, 1, 16][variant as usize],
-                value_seed: seed + 7,
-                ..RandomCircuit::new(constraints, [0, 1, 5, 40][(seed / 2) as usize % 4], seed)
-            };
-            all.push((format!("{circuit:?}"), circuit));
-        }
-    }
-    all
-}
 
 fn assert_matches_oracle(assignment: &Assignment, oracle: &Oracle, name: &str) {
     assert_eq!(assignment.witness.inputs, oracle.inputs, "{name}");
@@ -149,25 +126,6 @@ fn a_sha256_circuit_equals_the_oracle_and_bellperson_s_counts() {
     assert_eq!(assignment.constraints, theirs.num_constraints());
     assert_eq!(assignment.witness.inputs.len(), theirs.num_inputs());
     check(circuit).expect("satisfied");
-}
-
-#[derive(Clone)]
-struct Sha256(Vec<u8>);
-
-impl Circuit<Scalar> for Sha256 {
-    fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
-        use bellpepper_core::boolean::{AllocatedBit, Boolean};
-        let mut bits = Vec::new();
-        for (i, byte) in self.0.iter().enumerate() {
-            for k in (0..8).rev() {
-                let name = || format!("bit {i}.{k}");
-                let bit = AllocatedBit::alloc(cs.namespace(name), Some(byte >> k & 1 == 1))?;
-                bits.push(Boolean::from(bit));
-            }
-        }
-        let hash = bellperson::gadgets::sha256::sha256(cs.namespace(|| "hash"), &bits)?;
-        bellperson::gadgets::multipack::pack_into_inputs(cs.namespace(|| "pack"), &hash)
-    }
 }
 
 /// Small circuits that misbehave in one way each.

@@ -1,10 +1,12 @@
-//! A naive constraint system that stores everything and evaluates at the end: the oracle.
+//! What the tests share: a naive constraint system that stores everything and evaluates at the
+//! end (the oracle), and circuits.
 #![allow(dead_code, missing_docs)]
 
 use bellpepper_core::{
     Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable,
 };
 use cuzk_circuit::Scalar;
+use cuzk_circuit::testing::RandomCircuit;
 use ff::Field;
 use std::collections::BTreeSet;
 
@@ -100,5 +102,48 @@ impl ConstraintSystem<Scalar> for Oracle {
 
     fn get_root(&mut self) -> &mut Self {
         self
+    }
+}
+
+/// Circuits of many shapes, each with a text that reproduces it.
+pub fn circuits() -> Vec<(String, RandomCircuit)> {
+    let mut all = Vec::new();
+    let sizes = [
+        0, 1, 2, 3, 5, 8, 17, 64, 65, 127, 300, 1000, 1024, 1025, 4096,
+    ];
+    for (k, &constraints) in sizes.iter().enumerate() {
+        for variant in 0..8u64 {
+            let seed = 100 * k as u64 + variant;
+            let circuit = RandomCircuit {
+                bit_share: [0.0, 0.5, 0.99, 1.0][variant as usize % 4],
+                b_density: [0.0, 0.1, 0.5, 1.0][(seed / 3) as usize % 4],
+                aux: variant != 5,
+                parts: [1, 1, 2, 3, 7, 1, 1, 16][variant as usize],
+                value_seed: seed + 7,
+                ..RandomCircuit::new(constraints, [0, 1, 5, 40][(seed / 2) as usize % 4], seed)
+            };
+            all.push((format!("{circuit:?}"), circuit));
+        }
+    }
+    all
+}
+
+/// Knowledge of a preimage of a SHA-256 digest.
+#[derive(Clone)]
+pub struct Sha256(pub Vec<u8>);
+
+impl Circuit<Scalar> for Sha256 {
+    fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
+        use bellpepper_core::boolean::{AllocatedBit, Boolean};
+        let mut bits = Vec::new();
+        for (i, byte) in self.0.iter().enumerate() {
+            for k in (0..8).rev() {
+                let name = || format!("bit {i}.{k}");
+                let bit = AllocatedBit::alloc(cs.namespace(name), Some(byte >> k & 1 == 1))?;
+                bits.push(Boolean::from(bit));
+            }
+        }
+        let hash = bellperson::gadgets::sha256::sha256(cs.namespace(|| "hash"), &bits)?;
+        bellperson::gadgets::multipack::pack_into_inputs(cs.namespace(|| "pack"), &hash)
     }
 }
