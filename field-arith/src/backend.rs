@@ -13,6 +13,12 @@ pub trait Backend<const N: usize> {
     fn add(a: &[u32; N], b: &[u32; N]) -> [u32; N];
     /// (a - b mod 2^(32 N), mask of a < b).
     fn sub(a: &[u32; N], b: &[u32; N]) -> ([u32; N], u32);
+    /// (a + b + carry mod 2^(32 N), carry out), carries 0 or 1.
+    fn add_carry(a: &[u32; N], b: &[u32; N], carry: u32) -> ([u32; N], u32);
+    /// (a - b - borrow mod 2^(32 N), borrow out), borrows as masks.
+    fn sub_with_borrow(a: &[u32; N], b: &[u32; N], borrow: u32) -> ([u32; N], u32);
+    /// a if the mask is all ones, 0 if it is 0.
+    fn masked(a: &[u32; N], mask: u32) -> [u32; N];
     /// All limbs are zero.
     fn is_zero(a: &[u32; N]) -> bool;
     /// All limbs agree.
@@ -44,4 +50,16 @@ pub trait Backend<const N: usize> {
     /// # Safety
     /// `p` is valid for writes of `N` limbs and aligned to 16 bytes on the device, 4 on the host.
     unsafe fn store(a: &[u32; N], p: *mut u32);
+}
+
+/// Multiplication by fixed operands, see [`fixed`](crate::fixed).
+pub trait FixedBackend<const N: usize>: Backend<N> {
+    /// ab mod 2^(32 N).
+    fn mul_low(a: &[u32; N], b: &[u32; N]) -> [u32; N];
+    /// wx mod p in [0, 2p) for x < 2p < R, with `quotient` = ⌊w 2^(32 N) / p⌋.
+    fn mul_fixed<P: FieldParams<N>>(
+        value: &[u32; N],
+        quotient: &[u32; N],
+        x: &[u32; N],
+    ) -> [u32; N];
 }

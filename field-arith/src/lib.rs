@@ -5,6 +5,8 @@
 //! | [`bls12_381`] | the curve's constants and the types [`Fp`], [`Fr`], [`G1Affine`], … |
 //! | [`montgomery`] | [`Mont`](montgomery::Mont): prime field elements over any modulus |
 //! | [`fp2`] | the quadratic extension over any of them |
+//! | [`wide`] | products before reduction |
+//! | [`fixed`] | multiplication by fixed factors |
 //! | [`curve`] | affine and XYZZ points over any coordinate field |
 //! | [`ops`] | what curve formulas and kernels ask of a field |
 //! | `axioms` | the field axioms, over any machine that computes on arrays |
@@ -25,6 +27,7 @@ pub mod bls12_381;
 #[cfg(feature = "blstrs")]
 pub mod casts;
 pub mod curve;
+pub mod fixed;
 pub mod fp2;
 mod inv;
 pub mod montgomery;
@@ -33,7 +36,8 @@ pub mod params;
 pub mod portable;
 #[cfg(target_arch = "nvptx64")]
 pub mod ptx;
+pub mod wide;
 
-pub use bls12_381::{Fp, Fp2, Fr, G1, G1Affine, G1Xyzz, G2, G2Affine, G2Xyzz};
+pub use bls12_381::{FixedFr, Fp, Fp2, Fr, G1, G1Affine, G1Xyzz, G2, G2Affine, G2Xyzz};
 pub use curve::{Affine, Curve, Xyzz};
 pub use ops::{FieldOps, Multiplier, PerThread};

@@ -96,6 +96,29 @@ pub const fn negated_inverse(p: u32) -> u32 {
     x.wrapping_neg()
 }
 
+/// -p^-1 mod 2^(32 N) for odd p, limb by limb: x p = -1 mod 2^(32 (i + 1)) after step i.
+pub const fn negated_inverse_wide<const N: usize>(p: &[u32; N]) -> [u32; N] {
+    let inv = negated_inverse(p[0]);
+    let mut x = [0; N];
+    // t = 1 + x p, of which the lowest limbs are zero already
+    let mut t = [0u32; N];
+    t[0] = 1;
+    let mut i = 0;
+    while i < N {
+        x[i] = t[i].wrapping_mul(inv);
+        let mut carry = 0u64;
+        let mut j = 0;
+        while i + j < N {
+            let s = t[i + j] as u64 + x[i] as u64 * p[j] as u64 + carry;
+            t[i + j] = s as u32;
+            carry = s >> 32;
+            j += 1;
+        }
+        i += 1;
+    }
+    x
+}
+
 /// 2^k mod p, by doubling.
 pub const fn power_of_two<const N: usize>(p: &[u32; N], k: u32) -> [u32; N] {
     let mut x = [0; N];

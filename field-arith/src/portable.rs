@@ -1,6 +1,6 @@
 //! Portable limb arithmetic in 64-bit words: the host's back end and the device's reference.
 
-use crate::backend::Backend;
+use crate::backend::{Backend, FixedBackend};
 use crate::params::FieldParams;
 
 /// Back end in plain Rust.
@@ -95,6 +95,35 @@ impl<const N: usize> Backend<N> for Portable {
     }
 
     #[inline]
+    fn add_carry(a: &[u32; N], b: &[u32; N], carry: u32) -> ([u32; N], u32) {
+        let mut z = [0; N];
+        let mut carry = carry as u64;
+        for i in 0..N {
+            let s = a[i] as u64 + b[i] as u64 + carry;
+            z[i] = s as u32;
+            carry = s >> 32;
+        }
+        (z, carry as u32)
+    }
+
+    #[inline]
+    fn sub_with_borrow(a: &[u32; N], b: &[u32; N], borrow: u32) -> ([u32; N], u32) {
+        let mut z = [0; N];
+        let mut borrow = borrow as i32 as i64;
+        for i in 0..N {
+            let s = a[i] as i64 - b[i] as i64 + borrow;
+            z[i] = s as u32;
+            borrow = s >> 32;
+        }
+        (z, borrow as u32)
+    }
+
+    #[inline]
+    fn masked(a: &[u32; N], mask: u32) -> [u32; N] {
+        a.map(|limb| limb & mask)
+    }
+
+    #[inline]
     fn is_zero(a: &[u32; N]) -> bool {
         a.iter().fold(0, |z, &x| z | x) == 0
     }
@@ -180,5 +209,23 @@ impl<const N: usize> Backend<N> for Portable {
     unsafe fn store(a: &[u32; N], p: *mut u32) {
         // SAFETY: the caller vouches for N writable, aligned limbs.
         unsafe { p.cast::<[u32; N]>().write(*a) }
+    }
+}
+
+impl<const N: usize> FixedBackend<N> for Portable {
+    #[inline]
+    fn mul_low(a: &[u32; N], b: &[u32; N]) -> [u32; N] {
+        Self::mul_wide(a, b).0
+    }
+
+    #[inline]
+    fn mul_fixed<P: FieldParams<N>>(
+        value: &[u32; N],
+        quotient: &[u32; N],
+        x: &[u32; N],
+    ) -> [u32; N] {
+        let (_, multiple) = Self::mul_wide(quotient, x);
+        let product = Self::mul_low(value, x);
+        <Self as Backend<N>>::sub(&product, &Self::mul_low(&multiple, &P::MODULUS)).0
     }
 }

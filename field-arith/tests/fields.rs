@@ -4,9 +4,11 @@
 use cuzk_field::bls12_381::{FpParams, FrParams};
 use cuzk_field::curve::{Curve, Xyzz};
 use cuzk_field::field_axioms;
+use cuzk_field::fixed::Fixed;
 use cuzk_field::fp2::Quadratic;
 use cuzk_field::montgomery::Mont;
 use cuzk_field::params::{FieldParams, TwoAdicParams, mul_mont};
+use cuzk_field::wide::Wide;
 use cuzk_field::{Affine, FieldOps, Fp, Fp2, Fr};
 
 /// BN254 (alt_bn128), parameters of EIP-196.
@@ -157,4 +159,36 @@ fn another_curve_needs_nothing_but_its_constants() {
     }
     assert!(multiple.is_identity());
     assert_eq!(FieldOps::mul(&one, &one), one);
+}
+
+#[test]
+fn products_by_fixed_factors_agree_with_ordinary_ones() {
+    fn check<P: FieldParams<8>>() {
+        let samples = cuzk_field::axioms::samples::<Mont<P, 8>>(7, 60);
+        for w in &samples {
+            let fixed = Fixed::new(w);
+            for x in &samples {
+                let lazy = fixed.mul_lazy(x);
+                assert!(lazy.canonical() == w.mul(x), "{w:?} {x:?}");
+                assert!(cuzk_field::axioms::TestElement::in_range(&fixed.mul(x)));
+            }
+        }
+    }
+    check::<FrParams>();
+    check::<BnFrParams>();
+    check::<BnFpParams>();
+}
+
+#[test]
+fn sums_of_products_are_reduced_at_once() {
+    let samples = cuzk_field::axioms::samples::<Fp>(8, 20);
+    for a in &samples {
+        for b in &samples {
+            let (ab, aa) = (Wide::product(a, b), Wide::product(a, a));
+            assert_eq!(ab.reduce(), a.mul(b));
+            assert_eq!(ab.add(&aa).reduce(), a.mul(&a.add(b)));
+            assert_eq!(ab.add(&aa).sub(&ab).reduce(), a.sqr());
+            assert_eq!(ab.sub_mod(&aa).reduce(), a.mul(&b.sub(a)));
+        }
+    }
 }

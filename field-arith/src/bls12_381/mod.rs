@@ -4,6 +4,7 @@ pub mod encoding;
 pub mod endomorphism;
 
 use crate::curve::{Affine, Curve, Xyzz};
+use crate::fixed::Fixed;
 use crate::fp2::Quadratic;
 use crate::montgomery::Mont;
 use crate::params::{FieldParams, TwoAdicParams};
@@ -44,6 +45,9 @@ pub type Fp = Mont<FpParams, 12>;
 pub type Fp2 = Quadratic<FpParams, 12>;
 /// Scalar field, values in [0, r).
 pub type Fr = Mont<FrParams, 8>;
+
+/// A prepared factor in Fr, for transforms.
+pub type FixedFr = Fixed<FrParams, 8>;
 
 /// The curve y^2 = x^3 + 4 over Fp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

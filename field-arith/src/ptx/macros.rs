@@ -175,7 +175,7 @@ macro_rules! define_add_sub {
     ($add:ident, $sub:ident, $n:literal, first = $f:literal, mid = [$( $m:literal )*], last = $l:literal,
      limbs = [$( $idx:literal $r:ident $a:ident $b:ident ),*]) => {
         #[inline(always)]
-        fn $add(x: &[u32; $n], y: &[u32; $n]) -> [u32; $n] {
+        pub(super) fn $add(x: &[u32; $n], y: &[u32; $n]) -> [u32; $n] {
             let mut z = [0u32; $n];
             // SAFETY: pure register arithmetic.
             unsafe {
@@ -245,6 +245,10 @@ macro_rules! define_memory {
             [a[$n - 1].swap_bytes(), $( a[$n - 1 - $i].swap_bytes() ),*]
         }
         #[inline(always)]
+        fn masked(a: &[u32; $n], mask: u32) -> [u32; $n] {
+            [a[$f] & mask, $( a[$i] & mask ),*]
+        }
+        #[inline(always)]
         fn is_zero(a: &[u32; $n]) -> bool {
             (a[$f] $( | a[$i] )*) == 0
         }
@@ -272,42 +276,81 @@ macro_rules! define_memory {
     };
 }
 
-/// Defines `$out`, (a + b mod 2^(32 n), carry), and `$into`, a + b + carry mod 2^(32 n).
-macro_rules! define_add_carry {
-    ($out:ident, $into:ident, $n:literal, first = $f:literal, rest = [$( $m:literal )*],
+/// Defines `$sub`: (a - b - borrow mod 2^(32 n), borrow out), borrows as masks.
+macro_rules! define_sub_borrow {
+    ($sub:ident, $n:literal, first = $f:literal, rest = [$( $m:literal )*],
      limbs = [$( $idx:literal $r:ident $a:ident $b:ident ),*]) => {
         #[inline(always)]
-        fn $out(x: &[u32; $n], y: &[u32; $n]) -> ([u32; $n], u32) {
+        fn $sub(x: &[u32; $n], y: &[u32; $n], borrow: u32) -> ([u32; $n], u32) {
             let mut z = [0u32; $n];
-            let carry: u32;
+            let out: u32;
             // SAFETY: pure register arithmetic.
             unsafe {
                 core::arch::asm!(
-                    concat!("add.cc.u32 {r", $f, "}, {a", $f, "}, {b", $f, "};\n",
-                    $( "addc.cc.u32 {r", $m, "}, {a", $m, "}, {b", $m, "};\n", )*
-                    "addc.u32 {carry}, 0, 0;"),
+                    // 0 - borrow borrows exactly if the mask is not zero
+                    "{{ .reg .u32 t; sub.cc.u32 t, 0, {borrow}; }}",
+                    concat!("subc.cc.u32 {r", $f, "}, {a", $f, "}, {b", $f, "};\n",
+                    $( "subc.cc.u32 {r", $m, "}, {a", $m, "}, {b", $m, "};\n", )*
+                    "subc.u32 {out}, 0, 0;"),
                     $( $r = out(reg32) z[$idx], $a = in(reg32) x[$idx], $b = in(reg32) y[$idx], )*
-                    carry = out(reg32) carry,
+                    borrow = in(reg32) borrow, out = out(reg32) out,
                     options(pure, nomem, nostack, preserves_flags)
                 );
             }
-            (z, carry)
+            (z, out)
         }
+    };
+}
+
+/// Defines `$add`: (a + b + carry mod 2^(32 n), carry out), carries 0 or 1.
+macro_rules! define_add_carry {
+    ($add:ident, $n:literal, first = $f:literal, rest = [$( $m:literal )*],
+     limbs = [$( $idx:literal $r:ident $a:ident $b:ident ),*]) => {
         #[inline(always)]
-        fn $into(x: &[u32; $n], y: &[u32; $n], carry: u32) -> [u32; $n] {
+        pub(super) fn $add(x: &[u32; $n], y: &[u32; $n], carry: u32) -> ([u32; $n], u32) {
             let mut z = [0u32; $n];
+            let out: u32;
             // SAFETY: pure register arithmetic.
             unsafe {
                 core::arch::asm!(
+                    // carry + (2^32 - 1) carries exactly if `carry` is 1
                     "{{ .reg .u32 t; add.cc.u32 t, {carry}, 0xffffffff; }}",
                     concat!("addc.cc.u32 {r", $f, "}, {a", $f, "}, {b", $f, "};\n",
-                    $( "addc.cc.u32 {r", $m, "}, {a", $m, "}, {b", $m, "};\n", )*),
+                    $( "addc.cc.u32 {r", $m, "}, {a", $m, "}, {b", $m, "};\n", )*
+                    "addc.u32 {out}, 0, 0;"),
                     $( $r = out(reg32) z[$idx], $a = in(reg32) x[$idx], $b = in(reg32) y[$idx], )*
-                    carry = in(reg32) carry,
+                    carry = in(reg32) carry, out = out(reg32) out,
                     options(pure, nomem, nostack, preserves_flags)
                 );
             }
-            z
+            (z, out)
+        }
+    };
+}
+
+/// Defines `$name(acc, a, b)` for products mod a power of two: acc + sum of a\[k\] b 2^(64 k), of
+/// which the last product has only its low limb in acc (2K - 1 limbs).
+macro_rules! define_low_chain {
+    ($name:ident, $k:literal, $limbs:literal, first = [$flo:literal $fhi:literal $fa:literal],
+     rest = [$( $lo:literal $hi:literal $aa:literal ),*], last = [$llo:literal $la:literal],
+     acc = [$( $ai:literal $an:ident ),*], mul = [$( $mi:literal $mn:ident ),*]) => {
+        #[inline(always)]
+        pub(super) fn $name(acc: [u32; $limbs], av: [u32; $k], b: u32) -> [u32; $limbs] {
+            let mut r = acc;
+            // SAFETY: pure register arithmetic.
+            unsafe {
+                core::arch::asm!(
+                    concat!(
+                        mad_first!("x", $fa, $flo, $fhi, "{b}"),
+                        $( mad_next!("x", $aa, $lo, $hi, "{b}"), )*
+                        "madc.lo.u32 {x", $llo, "}, {", $la, "}, {b}, {x", $llo, "};",
+                    ),
+                    $( $an = inout(reg32) r[$ai], )* $( $mn = in(reg32) av[$mi], )*
+                    b = in(reg32) b,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            r
         }
     };
 }

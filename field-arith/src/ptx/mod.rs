@@ -11,6 +11,7 @@
 mod macros;
 #[macro_use]
 mod chains;
+mod karatsuba;
 mod n12;
 mod n8;
 

@@ -16,10 +16,14 @@ define_add_sub!(add12, sub12, 12, first = "0",
     mid = ["1" "2" "3" "4" "5" "6" "7" "8" "9" "10"], last = "11",
     limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5,
              6 r6 a6 b6, 7 r7 a7 b7, 8 r8 a8 b8, 9 r9 a9 b9, 10 r10 a10 b10, 11 r11 a11 b11]);
-define_add_carry!(add12_out, add12_in, 12, first = "0",
-    rest = ["1" "2" "3" "4" "5" "6" "7" "8" "9" "10" "11"],
-    limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5,
-             6 r6 a6 b6, 7 r7 a7 b7, 8 r8 a8 b8, 9 r9 a9 b9, 10 r10 a10 b10, 11 r11 a11 b11]);
+define_add_carry!(
+    add12_carry, 12, first = "0", rest = ["1" "2" "3" "4" "5" "6" "7" "8" "9" "10" "11"],
+    limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5, 6 r6 a6 b6, 7 r7 a7 b7, 8 r8 a8 b8, 9 r9 a9 b9, 10 r10 a10 b10, 11 r11 a11 b11]
+);
+define_sub_borrow!(
+    sub12_borrow, 12, first = "0", rest = ["1" "2" "3" "4" "5" "6" "7" "8" "9" "10" "11"],
+    limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5, 6 r6 a6 b6, 7 r7 a7 b7, 8 r8 a8 b8, 9 r9 a9 b9, 10 r10 a10 b10, 11 r11 a11 b11]
+);
 
 /// V = a b in even and odd columns.
 #[inline(always)]
@@ -114,44 +118,6 @@ fn sqr_columns(a: &[u32; 12]) -> ([u32; 26], [u32; 26]) {
     (ev, od)
 }
 
-/// Columns (E, O) of ab: 144 products.
-#[inline(always)]
-fn mul_columns(a: &[u32; 12], b: &[u32; 12]) -> ([u32; 24], [u32; 24]) {
-    let mut ev = [0u32; 24];
-    let mut od = [0u32; 24];
-    macro_rules! even { ($acc:ident $i:literal [$($p:literal)*] $c:literal) => {
-        row!($acc, chain6, b[$i], [$($p)*], [a[0], a[2], a[4], a[6], a[8], a[10]], $c)
-    } }
-    macro_rules! odd { ($acc:ident $i:literal [$($p:literal)*]) => {
-        row!($acc, chain6, b[$i], [$($p)*], [a[1], a[3], a[5], a[7], a[9], a[11]])
-    } }
-    products!(ev, b[0], [0 1 a[0]] [2 3 a[2]] [4 5 a[4]] [6 7 a[6]] [8 9 a[8]] [10 11 a[10]]);
-    products!(od, b[0], [1 2 a[1]] [3 4 a[3]] [5 6 a[5]] [7 8 a[7]] [9 10 a[9]] [11 12 a[11]]);
-    even!(od 1 [1 2 3 4 5 6 7 8 9 10 11 12] 13);
-    odd!(ev 1 [2 3 4 5 6 7 8 9 10 11 12 13]);
-    even!(ev 2 [2 3 4 5 6 7 8 9 10 11 12 13] 14);
-    odd!(od 2 [3 4 5 6 7 8 9 10 11 12 13 14]);
-    even!(od 3 [3 4 5 6 7 8 9 10 11 12 13 14] 15);
-    odd!(ev 3 [4 5 6 7 8 9 10 11 12 13 14 15]);
-    even!(ev 4 [4 5 6 7 8 9 10 11 12 13 14 15] 16);
-    odd!(od 4 [5 6 7 8 9 10 11 12 13 14 15 16]);
-    even!(od 5 [5 6 7 8 9 10 11 12 13 14 15 16] 17);
-    odd!(ev 5 [6 7 8 9 10 11 12 13 14 15 16 17]);
-    even!(ev 6 [6 7 8 9 10 11 12 13 14 15 16 17] 18);
-    odd!(od 6 [7 8 9 10 11 12 13 14 15 16 17 18]);
-    even!(od 7 [7 8 9 10 11 12 13 14 15 16 17 18] 19);
-    odd!(ev 7 [8 9 10 11 12 13 14 15 16 17 18 19]);
-    even!(ev 8 [8 9 10 11 12 13 14 15 16 17 18 19] 20);
-    odd!(od 8 [9 10 11 12 13 14 15 16 17 18 19 20]);
-    even!(od 9 [9 10 11 12 13 14 15 16 17 18 19 20] 21);
-    odd!(ev 9 [10 11 12 13 14 15 16 17 18 19 20 21]);
-    even!(ev 10 [10 11 12 13 14 15 16 17 18 19 20 21] 22);
-    odd!(od 10 [11 12 13 14 15 16 17 18 19 20 21 22]);
-    even!(od 11 [11 12 13 14 15 16 17 18 19 20 21 22] 23);
-    odd!(ev 11 [12 13 14 15 16 17 18 19 20 21 22 23]);
-    (ev, od)
-}
-
 impl Backend<12> for Ptx {
     #[inline(always)]
     fn add(a: &[u32; 12], b: &[u32; 12]) -> [u32; 12] {
@@ -161,6 +127,16 @@ impl Backend<12> for Ptx {
     #[inline(always)]
     fn sub(a: &[u32; 12], b: &[u32; 12]) -> ([u32; 12], u32) {
         sub12(a, b)
+    }
+
+    #[inline(always)]
+    fn add_carry(a: &[u32; 12], b: &[u32; 12], carry: u32) -> ([u32; 12], u32) {
+        add12_carry(a, b, carry)
+    }
+
+    #[inline(always)]
+    fn sub_with_borrow(a: &[u32; 12], b: &[u32; 12], borrow: u32) -> ([u32; 12], u32) {
+        sub12_borrow(a, b, borrow)
     }
 
     /// Operand scanning, each row reduced at once: 12 (12 + 12) products and 12 for the factors m.
@@ -223,25 +199,7 @@ impl Backend<12> for Ptx {
 
     #[inline(always)]
     fn mul_wide(a: &[u32; 12], b: &[u32; 12]) -> ([u32; 12], [u32; 12]) {
-        let (e, o) = mul_columns(a, b);
-        let (low, carry) = add12_out(
-            &[
-                e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9], e[10], e[11],
-            ],
-            &[
-                0, o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11],
-            ],
-        );
-        let high = add12_in(
-            &[
-                e[12], e[13], e[14], e[15], e[16], e[17], e[18], e[19], e[20], e[21], e[22], e[23],
-            ],
-            &[
-                o[12], o[13], o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23],
-            ],
-            carry,
-        );
-        (low, high)
+        super::karatsuba::mul_wide(a, b)
     }
 
     #[inline(always)]

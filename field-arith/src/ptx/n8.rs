@@ -1,8 +1,8 @@
 //! Eight limbs: 256-bit fields.
 
-use super::chains::{chain1, chain2, chain3, chain4};
+use super::chains::{chain1, chain2, chain3, chain4, low_chain2, low_chain3, low_chain4};
 use super::{Ptx, wide};
-use crate::backend::Backend;
+use crate::backend::{Backend, FixedBackend};
 use crate::params::FieldParams;
 
 define_rows!(
@@ -15,9 +15,14 @@ define_rows!(
 define_add_sub!(add8, sub8, 8, first = "0", mid = ["1" "2" "3" "4" "5" "6"], last = "7",
     limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5,
              6 r6 a6 b6, 7 r7 a7 b7]);
-define_add_carry!(add8_out, add8_in, 8, first = "0", rest = ["1" "2" "3" "4" "5" "6" "7"],
-    limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5,
-             6 r6 a6 b6, 7 r7 a7 b7]);
+define_add_carry!(
+    add8_carry, 8, first = "0", rest = ["1" "2" "3" "4" "5" "6" "7"],
+    limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5, 6 r6 a6 b6, 7 r7 a7 b7]
+);
+define_sub_borrow!(
+    sub8_borrow, 8, first = "0", rest = ["1" "2" "3" "4" "5" "6" "7"],
+    limbs = [0 r0 a0 b0, 1 r1 a1 b1, 2 r2 a2 b2, 3 r3 a3 b3, 4 r4 a4 b4, 5 r5 a5 b5, 6 r6 a6 b6, 7 r7 a7 b7]
+);
 
 /// Moduli p = 1 + (2^32 - 1) 2^32 + … (BLS12-381's r) need no multiplication for two of the limbs:
 /// m = -V\[0\], and m (2^32 - 1) = m 2^32 - m.
@@ -197,6 +202,16 @@ impl Backend<8> for Ptx {
         sub8(a, b)
     }
 
+    #[inline(always)]
+    fn add_carry(a: &[u32; 8], b: &[u32; 8], carry: u32) -> ([u32; 8], u32) {
+        add8_carry(a, b, carry)
+    }
+
+    #[inline(always)]
+    fn sub_with_borrow(a: &[u32; 8], b: &[u32; 8], borrow: u32) -> ([u32; 8], u32) {
+        sub8_borrow(a, b, borrow)
+    }
+
     /// Operand scanning, each row reduced at once.
     #[inline(always)]
     fn mont_mul<P: FieldParams<8>>(a: &[u32; 8], b: &[u32; 8]) -> [u32; 8] {
@@ -236,18 +251,19 @@ impl Backend<8> for Ptx {
     ) -> [u32; 8] {
         let (ab_low, ab_high) = Self::mul_wide(a, b);
         let (cd_low, cd_high) = Self::mul_wide(c, d);
-        let (low, carry) = add8_out(&ab_low, &cd_low);
-        Self::mont_reduce::<P>(&low, &add8_in(&ab_high, &cd_high, carry))
+        let (low, carry) = add8_carry(&ab_low, &cd_low, 0);
+        Self::mont_reduce::<P>(&low, &add8_carry(&ab_high, &cd_high, carry).0)
     }
 
     #[inline(always)]
     fn mul_wide(a: &[u32; 8], b: &[u32; 8]) -> ([u32; 8], [u32; 8]) {
         let (e, o) = mul_columns(a, b);
-        let (low, carry) = add8_out(
+        let (low, carry) = add8_carry(
             &[e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]],
             &[0, o[1], o[2], o[3], o[4], o[5], o[6], o[7]],
+            0,
         );
-        let high = add8_in(
+        let (high, _) = add8_carry(
             &[e[8], e[9], e[10], e[11], e[12], e[13], e[14], e[15]],
             &[o[8], o[9], o[10], o[11], o[12], o[13], o[14], o[15]],
             carry,
@@ -261,4 +277,123 @@ impl Backend<8> for Ptx {
     }
 
     define_memory!(8, first = 0, rest = [1 2 3 4 5 6 7]);
+}
+
+/// ⌊qx / 2^256⌋, or one less: the columns from 6 on, 43 of 64 products.
+#[inline(always)]
+fn mul_high(q: &[u32; 8], x: &[u32; 8]) -> [u32; 8] {
+    let mut ev = [0u32; 17];
+    let mut od = [0u32; 17];
+    products!(ev, x[0], [6 7 q[6]]);
+    products!(od, x[0], [7 8 q[7]]);
+    row!(ev, chain2, x[1], [6 7 8 9], [q[5], q[7]], 10);
+    row!(od, chain1, x[1], [7 8], [q[6]], 9);
+    row!(ev, chain2, x[2], [6 7 8 9], [q[4], q[6]], 10);
+    row!(od, chain2, x[2], [7 8 9 10], [q[5], q[7]], 11);
+    row!(ev, chain3, x[3], [6 7 8 9 10 11], [q[3], q[5], q[7]], 12);
+    row!(od, chain2, x[3], [7 8 9 10], [q[4], q[6]], 11);
+    row!(ev, chain3, x[4], [6 7 8 9 10 11], [q[2], q[4], q[6]], 12);
+    row!(od, chain3, x[4], [7 8 9 10 11 12], [q[3], q[5], q[7]], 13);
+    row!(ev, chain4, x[5], [6 7 8 9 10 11 12 13], [q[1], q[3], q[5], q[7]], 14);
+    row!(od, chain3, x[5], [7 8 9 10 11 12], [q[2], q[4], q[6]], 13);
+    row!(ev, chain4, x[6], [6 7 8 9 10 11 12 13], [q[0], q[2], q[4], q[6]], 14);
+    row!(od, chain4, x[6], [7 8 9 10 11 12 13 14], [q[1], q[3], q[5], q[7]], 15);
+    row!(ev, chain4, x[7], [8 9 10 11 12 13 14 15], [q[1], q[3], q[5], q[7]], 16);
+    row!(od, chain4, x[7], [7 8 9 10 11 12 13 14], [q[0], q[2], q[4], q[6]], 15);
+    let (_, carry) = ev[7].overflowing_add(od[7]);
+    let (high, _) = add8_carry(
+        &[ev[8], ev[9], ev[10], ev[11], ev[12], ev[13], ev[14], ev[15]],
+        &[od[8], od[9], od[10], od[11], od[12], od[13], od[14], od[15]],
+        carry as u32,
+    );
+    high
+}
+
+/// Low columns of a product: limbs 0 to 7 of E and O.
+struct LowColumns {
+    ev: [u32; 8],
+    od: [u32; 8],
+}
+
+impl LowColumns {
+    /// += ab mod 2^256: 28 wide and 8 low products.
+    #[inline(always)]
+    fn add_product(&mut self, a: &[u32; 8], b: &[u32; 8]) {
+        let Self { ev, od } = self;
+        row!(ev, chain4, b[0], [0 1 2 3 4 5 6 7], [a[0], a[2], a[4], a[6]]);
+        row!(low od, low_chain4, b[0], [1 2 3 4 5 6 7], [a[1], a[3], a[5], a[7]]);
+        row!(ev, chain3, b[1], [2 3 4 5 6 7], [a[1], a[3], a[5]]);
+        row!(low od, low_chain4, b[1], [1 2 3 4 5 6 7], [a[0], a[2], a[4], a[6]]);
+        self.add_upper_rows(a, b);
+    }
+
+    /// += ab mod 2^256 without the rows b\[0\] and b\[1\]: 15 wide and 6 low products.
+    #[inline(always)]
+    fn add_upper_rows(&mut self, a: &[u32; 8], b: &[u32; 8]) {
+        let Self { ev, od } = self;
+        row!(ev, chain3, b[2], [2 3 4 5 6 7], [a[0], a[2], a[4]]);
+        row!(low od, low_chain3, b[2], [3 4 5 6 7], [a[1], a[3], a[5]]);
+        row!(ev, chain2, b[3], [4 5 6 7], [a[1], a[3]]);
+        row!(low od, low_chain3, b[3], [3 4 5 6 7], [a[0], a[2], a[4]]);
+        row!(ev, chain2, b[4], [4 5 6 7], [a[0], a[2]]);
+        row!(low od, low_chain2, b[4], [5 6 7], [a[1], a[3]]);
+        row!(ev, chain1, b[5], [6 7], [a[1]]);
+        row!(low od, low_chain2, b[5], [5 6 7], [a[0], a[2]]);
+        row!(ev, chain1, b[6], [6 7], [a[0]]);
+        od[7] = od[7].wrapping_add(a[1].wrapping_mul(b[6]));
+        od[7] = od[7].wrapping_add(a[0].wrapping_mul(b[7]));
+    }
+
+    #[inline(always)]
+    fn merge(&self) -> [u32; 8] {
+        let od = &self.od;
+        add8(
+            &self.ev,
+            &[0, od[1], od[2], od[3], od[4], od[5], od[6], od[7]],
+        )
+    }
+}
+
+/// 2^256 - p.
+struct Complement<P>(core::marker::PhantomData<P>);
+impl<P: FieldParams<8>> Complement<P> {
+    const LIMBS: [u32; 8] = crate::params::sub_wrapping(&[0; 8], &P::MODULUS);
+}
+
+impl FixedBackend<8> for Ptx {
+    #[inline(always)]
+    fn mul_low(a: &[u32; 8], b: &[u32; 8]) -> [u32; 8] {
+        let mut columns = LowColumns {
+            ev: [0; 8],
+            od: [0; 8],
+        };
+        columns.add_product(a, b);
+        columns.merge()
+    }
+
+    #[inline(always)]
+    fn mul_fixed<P: FieldParams<8>>(
+        value: &[u32; 8],
+        quotient: &[u32; 8],
+        x: &[u32; 8],
+    ) -> [u32; 8] {
+        let q = mul_high(quotient, x);
+        let mut columns = LowColumns {
+            ev: [0; 8],
+            od: [0; 8],
+        };
+        columns.add_product(value, x);
+        if const { is_unit_modulus::<P>() } {
+            // the complement's low limbs are 2^32 - 1 and 0: q (2^32 - 1) = (q << 32) - q
+            columns.add_upper_rows(&q, &Complement::<P>::LIMBS);
+            let shifted = add8(
+                &columns.merge(),
+                &[0, q[0], q[1], q[2], q[3], q[4], q[5], q[6]],
+            );
+            sub8(&shifted, &q).0
+        } else {
+            columns.add_product(&q, &Complement::<P>::LIMBS);
+            columns.merge()
+        }
+    }
 }
