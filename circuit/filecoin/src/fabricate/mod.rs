@@ -15,15 +15,16 @@
 //! | WindowPoSt (V1_2) | [`window`] | the vanilla proof of each sector, the randomness |
 //! | EmptySectorUpdate | [`update`](fn@update) | the vanilla proof of each partition, three commitments |
 //!
-//! Each result can be put before the official vanilla verifier by its `is_accepted`.
+//! Each result converts to the [`ProofRequest`] that a client would make of it.
 //!
 //! ```
-//! use cuzk_filecoin::SectorSize;
 //! use cuzk_filecoin::fabricate::{self, Options};
+//! use cuzk_filecoin::{Request, SectorSize};
 //!
 //! let sector = fabricate::winning(SectorSize::Gib32, &Options::default())?;
-//! assert!(sector.is_accepted()?);
-//! # Ok::<(), fabricate::FabricateError>(())
+//! let request = Request::parse(&sector.into())?;
+//! assert!(request.verify_vanilla()?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod data;
@@ -37,6 +38,8 @@ mod sparse;
 mod update;
 
 #[cfg(test)]
+mod official;
+#[cfg(test)]
 mod tests;
 
 pub use error::FabricateError;
@@ -44,7 +47,7 @@ pub use porep::{PorepSector, porep};
 pub use post::{PostSector, PostSectors, window, window_sectors, winning};
 pub use update::{UpdateSector, update};
 
-use crate::{ProofKind, SectorSize};
+use crate::{ProofKind, ProofRequest, SectorSize};
 use filecoin_hashers::poseidon::PoseidonDomain;
 
 /// What a fabricated sector depends on, apart from its kind and size. Equal options give equal bytes.
@@ -59,12 +62,18 @@ pub struct Options {
     /// How many sectors a window partition has; a full partition if not given.
     pub window_sectors: Option<usize>,
     /// The index of the window partition in its deadline.
-    pub window_partition: usize,
+    pub window_partition: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { seed: 0, miner: 1000, sector: 1, window_sectors: None, window_partition: 0 }
+        Options {
+            seed: 0,
+            miner: 1000,
+            sector: 1,
+            window_sectors: None,
+            window_partition: 0,
+        }
     }
 }
 
@@ -80,7 +89,11 @@ pub enum Fabricated {
 }
 
 /// Fabricates the input of a proof of `kind` at `size`.
-pub fn fabricate(kind: ProofKind, size: SectorSize, options: &Options) -> Result<Fabricated, FabricateError> {
+pub fn fabricate(
+    kind: ProofKind,
+    size: SectorSize,
+    options: &Options,
+) -> Result<Fabricated, FabricateError> {
     Ok(match kind {
         ProofKind::Porep => Fabricated::Porep(porep(size, options)?),
         ProofKind::Winning => Fabricated::Post(winning(size, options)?),
@@ -89,13 +102,12 @@ pub fn fabricate(kind: ProofKind, size: SectorSize, options: &Options) -> Result
     })
 }
 
-impl Fabricated {
-    /// Whether the official vanilla verifier accepts it.
-    pub fn is_accepted(&self) -> Result<bool, FabricateError> {
-        match self {
-            Fabricated::Porep(sector) => sector.is_accepted(),
-            Fabricated::Post(sectors) => sectors.is_accepted(),
-            Fabricated::Update(sector) => sector.is_accepted(),
+impl From<Fabricated> for ProofRequest {
+    fn from(fabricated: Fabricated) -> Self {
+        match fabricated {
+            Fabricated::Porep(sector) => sector.into(),
+            Fabricated::Post(sectors) => sectors.into(),
+            Fabricated::Update(sector) => sector.into(),
         }
     }
 }

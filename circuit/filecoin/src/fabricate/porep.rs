@@ -22,14 +22,10 @@ use filecoin_proofs::parameters::public_params;
 use filecoin_proofs_api::RegisteredSealProof;
 use filecoin_proofs_api::seal::{SealCommitPhase1Output, VanillaSealProof};
 use rayon::prelude::*;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 use storage_proofs_core::drgraph::Graph;
-use storage_proofs_core::merkle::MerkleProofTrait;
-use storage_proofs_core::proof::ProofScheme;
 use storage_proofs_porep::stacked::{
-    self, Column, ColumnProof, EncodingProof, LabelingProof, ReplicaColumnProof, StackedDrg,
-    TOTAL_PARENTS,
+    self, Column, ColumnProof, EncodingProof, LabelingProof, ReplicaColumnProof, TOTAL_PARENTS,
 };
 
 use super::data::{data_proof, data_tree};
@@ -38,8 +34,8 @@ use super::shape::{ReplicaProof, ReplicaTree};
 use super::source::{Source, element_from_bytes};
 use super::sparse::SparseTree;
 use super::{FabricateError, Options, domain_bytes};
-use crate::SectorSize;
 use crate::miner::prover_id;
+use crate::{ProofKind, ProofRequest, SectorSize};
 
 /// A fabricated PoRep: what the sealing of a sector hands to the proof, as clients send it.
 #[derive(Clone, Debug)]
@@ -66,15 +62,6 @@ pub struct PorepSector {
     pub c1: Vec<u8>,
 }
 
-/// The JSON document in which clients send the C1 output.
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Wrapper {
-    sector_num: u64,
-    phase1_out: String,
-    sector_size: u64,
-}
-
 /// How a size's vanilla proofs are put into the enumeration of filecoin-proofs-api.
 type Wrap<Tree> = fn(Vec<Vec<stacked::Proof<Tree, Sha256Hasher>>>) -> VanillaSealProof;
 
@@ -83,24 +70,24 @@ type PublicInputs = stacked::PublicInputs<PoseidonDomain, Sha256Domain>;
 
 impl PorepSector {
     /// The C1 output as clients send it:
-    /// `{"SectorNum": n, "Phase1Out": "<base64 of the C1 JSON>", "SectorSize": bytes}`.
-    pub fn wrapped(&self) -> Result<Vec<u8>, FabricateError> {
-        Ok(serde_json::to_vec(&Wrapper {
-            sector_num: self.sector,
-            phase1_out: STANDARD.encode(&self.c1),
-            sector_size: self.size.bytes(),
-        })?)
+    /// `{"SectorNum":n,"Phase1Out":"<base64 of the C1 JSON>","SectorSize":bytes}`.
+    pub fn wrapped(&self) -> Vec<u8> {
+        let mut document = format!("{{\"SectorNum\":{},\"Phase1Out\":\"", self.sector);
+        STANDARD.encode_string(&self.c1, &mut document);
+        document.push_str(&format!("\",\"SectorSize\":{}}}", self.size.bytes()));
+        document.into_bytes()
     }
+}
 
-    /// Whether the official vanilla verifier accepts all partitions, read back from the JSON.
-    pub fn is_accepted(&self) -> Result<bool, FabricateError> {
-        let output: SealCommitPhase1Output = serde_json::from_slice(&self.c1)?;
-        match &output.vanilla_proofs {
-            VanillaSealProof::StackedDrg2KiBV1(proofs) => accepted(&output, proofs),
-            VanillaSealProof::StackedDrg8MiBV1(proofs) => accepted(&output, proofs),
-            VanillaSealProof::StackedDrg512MiBV1(proofs) => accepted(&output, proofs),
-            VanillaSealProof::StackedDrg32GiBV1(proofs) => accepted(&output, proofs),
-            VanillaSealProof::StackedDrg64GiBV1(proofs) => accepted(&output, proofs),
+impl From<PorepSector> for ProofRequest {
+    fn from(sector: PorepSector) -> Self {
+        ProofRequest {
+            sector_size: sector.size.bytes(),
+            registered_proof: sector.registered_proof as u64,
+            miner_id: sector.miner,
+            sector_number: sector.sector,
+            vanilla_proof: sector.wrapped(),
+            ..ProofRequest::new(ProofKind::Porep)
         }
     }
 }
@@ -424,32 +411,4 @@ fn column_proof<Tree: ReplicaTree>(
         labels.columns[&node].clone(),
         columns.proof::<Tree>(node)?,
     ))
-}
-
-/// Runs the official vanilla verifier over all partitions of one size.
-fn accepted<Tree: ReplicaTree>(
-    output: &SealCommitPhase1Output,
-    proofs: &[Vec<stacked::Proof<Tree, Sha256Hasher>>],
-) -> Result<bool, FabricateError> {
-    let step = "PoRep verification";
-    let config = output.registered_proof.as_v1_config();
-    if proofs.len() != usize::from(config.partitions) {
-        return Ok(false);
-    }
-    let parameters = public_params::<Tree>(&config).map_err(FabricateError::in_step(step))?;
-    let inputs = public_inputs(
-        output.replica_id,
-        Sha256Domain(output.comm_d),
-        element_from_bytes(&output.comm_r).into(),
-        output.seed,
-    );
-    // The official verifier leaves these two paths to the circuit, apart from their ends.
-    let paths_hold = proofs
-        .par_iter()
-        .flatten()
-        .all(|proof| proof.comm_d_proofs.verify() && proof.comm_r_last_proof.verify());
-    let accepted =
-        StackedDrg::<Tree, Sha256Hasher>::verify_all_partitions(&parameters, &inputs, proofs)
-            .map_err(FabricateError::in_step(step))?;
-    Ok(paths_hold && accepted)
 }

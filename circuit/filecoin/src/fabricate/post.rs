@@ -8,24 +8,21 @@ use std::collections::BTreeMap;
 use blstrs::Scalar;
 use filecoin_hashers::HashFunction;
 use filecoin_hashers::poseidon::{PoseidonDomain, PoseidonFunction};
-use filecoin_proofs::parameters::{window_post_public_params, winning_post_public_params};
-use filecoin_proofs::single_partition_vanilla_proofs;
 use filecoin_proofs::types::{FallbackPoStSectorProof, PoStConfig, PoStType};
 use filecoin_proofs_api::RegisteredPoStProof;
 use rayon::prelude::*;
-use storage_proofs_core::proof::ProofScheme;
 use storage_proofs_core::sector::SectorId;
 use storage_proofs_post::fallback::{
-    self, FallbackPoSt, PublicSector, SectorProof, generate_leaf_challenge, get_challenge_index,
+    self, SectorProof, generate_leaf_challenge, get_challenge_index,
 };
 
 use super::shape::ReplicaTree;
 use super::source::{Source, element_from_bytes};
 use super::sparse::SparseTree;
 use super::{FabricateError, Options, domain_bytes};
-use crate::SectorSize;
 use crate::miner::prover_id;
 use crate::shape::by_shape;
+use crate::{ProofKind, ProofRequest, SectorSize};
 
 /// Fabricated proofs of space-time: one partition (window) or one sector (winning), as clients send them.
 #[derive(Clone, Debug)]
@@ -41,7 +38,7 @@ pub struct PostSectors {
     /// The randomness of the challenges, a little-endian field element.
     pub randomness: [u8; 32],
     /// The index of the partition in its deadline; 0 for a winning proof.
-    pub partition: usize,
+    pub partition: u32,
     /// The sectors, by ascending number.
     pub sectors: Vec<PostSector>,
     /// One bincode `FallbackPoStSectorProof` for each sector, in the same order.
@@ -57,10 +54,21 @@ pub struct PostSector {
     pub comm_r: [u8; 32],
 }
 
-impl PostSectors {
-    /// Whether the official vanilla verifier accepts the proofs, read back from their bytes.
-    pub fn is_accepted(&self) -> Result<bool, FabricateError> {
-        by_shape!(self.size, Tree => accepted::<Tree>(self))
+impl From<PostSectors> for ProofRequest {
+    fn from(post: PostSectors) -> Self {
+        let kind = match post.registered_proof.as_v1_config().typ {
+            PoStType::Winning => ProofKind::Winning,
+            PoStType::Window => ProofKind::Window,
+        };
+        ProofRequest {
+            sector_size: post.size.bytes(),
+            registered_proof: post.registered_proof as u64,
+            miner_id: post.miner,
+            randomness: post.randomness.to_vec(),
+            partition_index: post.partition,
+            vanilla_proofs: post.vanilla_proofs,
+            ..ProofRequest::new(kind)
+        }
     }
 }
 
@@ -115,10 +123,10 @@ fn build<Tree: ReplicaTree>(
     size: SectorSize,
     registered_proof: RegisteredPoStProof,
     count: usize,
-    partition: usize,
+    partition: u32,
     options: &Options,
 ) -> Result<PostSectors, FabricateError> {
-    let source = Source::new(options.seed).child("post", partition as u64);
+    let source = Source::new(options.seed).child("post", partition.into());
     let config = registered_proof.as_v1_config();
     let randomness = source.element_bytes("randomness");
     let proofs: Vec<(PostSector, Vec<u8>)> = (0..count)
@@ -129,7 +137,7 @@ fn build<Tree: ReplicaTree>(
                 &config,
                 &randomness,
                 number,
-                partition * config.sector_count + index,
+                partition as usize * config.sector_count + index,
             );
             let proof =
                 sector_proof::<Tree>(size, number, &challenges, &source.child("sector", number))?;
@@ -206,41 +214,4 @@ fn sector_proof<Tree: ReplicaTree>(
             }],
         },
     })
-}
-
-/// Runs the official vanilla verifier over the partition.
-fn accepted<Tree: ReplicaTree>(post: &PostSectors) -> Result<bool, FabricateError> {
-    let step = "PoSt verification";
-    let config = post.registered_proof.as_v1_config();
-    let parameters = match config.typ {
-        PoStType::Winning => winning_post_public_params::<Tree>(&config),
-        PoStType::Window => window_post_public_params::<Tree>(&config),
-    }
-    .map_err(FabricateError::in_step(step))?;
-    let proofs = post
-        .vanilla_proofs
-        .iter()
-        .map(|bytes| Ok(bincode::deserialize(bytes)?))
-        .collect::<Result<Vec<FallbackPoStSectorProof<Tree>>, FabricateError>>()?;
-    let mut inputs = fallback::PublicInputs {
-        randomness: element_from_bytes(&post.randomness).into(),
-        prover_id: element_from_bytes(&post.prover_id).into(),
-        sectors: post.sectors.iter().map(public_sector).collect(),
-        k: Some(post.partition),
-    };
-    let partition = single_partition_vanilla_proofs(&config, &parameters, &inputs, &proofs)
-        .map_err(FabricateError::in_step(step))?;
-    if let (PoStType::Winning, [sector]) = (config.typ, post.sectors.as_slice()) {
-        // A winning proof is verified as one challenge in each of 66 copies of the sector.
-        inputs.sectors = vec![public_sector(sector); parameters.sector_count];
-    }
-    FallbackPoSt::<Tree>::verify(&parameters, &inputs, &partition)
-        .map_err(FabricateError::in_step(step))
-}
-
-fn public_sector(sector: &PostSector) -> PublicSector<PoseidonDomain> {
-    PublicSector {
-        id: SectorId::from(sector.number),
-        comm_r: element_from_bytes(&sector.comm_r).into(),
-    }
 }

@@ -1,8 +1,11 @@
-//! Fabricated sectors before the official verifiers, and what must not pass there.
+//! Fabricated sectors before the official verifiers and in the circuits, and what must not pass there.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::official::accepts;
 use super::*;
-
-const SMALL: [SectorSize; 2] = [SectorSize::Kib2, SectorSize::Mib8];
+use crate::Request;
 
 fn options(seed: u64) -> Options {
     Options {
@@ -12,56 +15,64 @@ fn options(seed: u64) -> Options {
 }
 
 #[test]
-fn the_official_vanilla_verifiers_accept_every_kind_of_fabricated_sector() {
-    for size in SMALL {
+fn the_official_vanilla_verifiers_accept_small_sectors_of_every_kind() {
+    for size in [SectorSize::Kib2, SectorSize::Mib8] {
         for kind in ProofKind::ALL {
-            for seed in 0..3 {
+            for seed in 0..2 {
                 let fabricated = fabricate(kind, size, &options(seed)).unwrap();
-                assert!(
-                    fabricated.is_accepted().unwrap(),
-                    "{kind} {size}, seed {seed}"
-                );
+                assert!(accepts(&fabricated), "{kind} {size}, seed {seed}");
             }
         }
     }
 }
 
 #[test]
-fn the_official_vanilla_verifiers_accept_small_parts_of_production_sectors() {
+fn the_official_vanilla_verifiers_accept_production_sectors() {
     for size in [SectorSize::Mib512, SectorSize::Gib32, SectorSize::Gib64] {
-        assert!(
-            winning(size, &options(1)).unwrap().is_accepted().unwrap(),
-            "winning {size}"
-        );
+        let winning = Fabricated::Post(winning(size, &options(1)).unwrap());
+        assert!(accepts(&winning), "winning {size}");
         let few = Options {
             window_sectors: Some(2),
             ..options(2)
         };
-        let sectors = window(size, &few).unwrap();
-        assert_eq!(sectors.vanilla_proofs.len(), 2);
-        assert!(sectors.is_accepted().unwrap(), "window {size}");
+        let window = Fabricated::Post(window(size, &few).unwrap());
+        assert!(accepts(&window), "window {size}");
+    }
+    let porep = Fabricated::Porep(porep(SectorSize::Gib64, &options(3)).unwrap());
+    assert!(accepts(&porep));
+}
+
+fn satisfies_its_circuit(kind: ProofKind, size: SectorSize) {
+    let fabricated = fabricate(kind, size, &options(4)).unwrap();
+    let request = Request::parse(&fabricated.into()).unwrap();
+    assert!(request.verify_vanilla().unwrap(), "{kind} {size}");
+    if let Err(error) = cuzk_circuit::check(request.circuit(0).unwrap()) {
+        panic!("{kind} {size}: {error}");
+    }
+}
+
+#[test]
+fn a_small_fabricated_sector_of_every_kind_satisfies_its_circuit() {
+    for kind in ProofKind::ALL {
+        satisfies_its_circuit(kind, SectorSize::Kib2);
+    }
+}
+
+#[test]
+fn fabricated_winning_sectors_satisfy_the_circuit_of_every_tree_shape() {
+    for size in [SectorSize::Mib8, SectorSize::Gib32, SectorSize::Gib64] {
+        satisfies_its_circuit(ProofKind::Winning, size);
     }
 }
 
 #[test]
 fn equal_options_give_equal_bytes_and_another_seed_gives_others() {
-    let porep = |seed| porep(SectorSize::Kib2, &options(seed)).unwrap().c1;
-    assert_eq!(porep(5), porep(5));
-    assert_ne!(porep(5), porep(6));
-    let post = |seed| {
-        window(SectorSize::Mib8, &options(seed))
-            .unwrap()
-            .vanilla_proofs
-    };
-    assert_eq!(post(5), post(5));
-    assert_ne!(post(5), post(6));
-    let update = |seed| {
-        update(SectorSize::Mib8, &options(seed))
-            .unwrap()
-            .vanilla_proofs
-    };
-    assert_eq!(update(5), update(5));
-    assert_ne!(update(5), update(6));
+    for kind in ProofKind::ALL {
+        let request =
+            |seed| ProofRequest::from(fabricate(kind, SectorSize::Kib2, &options(seed)).unwrap());
+        assert_eq!(request(5), request(5), "{kind}");
+        assert_ne!(request(5), request(6), "{kind}");
+    }
 }
 
 #[test]
@@ -81,7 +92,7 @@ fn a_later_window_partition_is_accepted_under_its_own_index() {
     };
     let sectors = window(SectorSize::Kib2, &later).unwrap();
     assert_eq!(sectors.partition, 4);
-    assert!(sectors.is_accepted().unwrap());
+    assert!(accepts(&Fabricated::Post(sectors)));
 }
 
 #[test]
@@ -105,37 +116,29 @@ fn an_impossible_number_of_window_sectors_is_refused() {
 fn a_changed_commitment_or_randomness_is_not_accepted() {
     let mut post = winning(SectorSize::Mib8, &options(1)).unwrap();
     post.randomness[0] ^= 1;
-    assert!(!post.is_accepted().unwrap_or(false));
-    let mut update = update(SectorSize::Mib8, &options(1)).unwrap();
+    assert!(!accepts(&Fabricated::Post(post)));
+    let mut update = update(SectorSize::Kib2, &options(1)).unwrap();
     update.comm_d_new[0] ^= 1;
-    assert!(!update.is_accepted().unwrap());
+    assert!(!accepts(&Fabricated::Update(update)));
     let mut porep = porep(SectorSize::Kib2, &options(1)).unwrap();
+    porep.seed[0] ^= 1;
     let mut output: serde_json::Value = serde_json::from_slice(&porep.c1).unwrap();
-    output["seed"][0] = (1 ^ output["seed"][0].as_u64().unwrap()).into();
+    output["seed"][0] = porep.seed[0].into();
     porep.c1 = serde_json::to_vec(&output).unwrap();
-    assert!(!porep.is_accepted().unwrap());
+    assert!(!accepts(&Fabricated::Porep(porep)));
 }
 
 #[test]
 fn the_wrapped_c1_holds_the_sector_number_and_size_and_the_bare_c1_in_base64() {
-    use base64::Engine as _;
-    let porep = porep(
-        SectorSize::Kib2,
-        &Options {
-            sector: 77,
-            ..options(1)
-        },
-    )
-    .unwrap();
-    let wrapped: serde_json::Value = serde_json::from_slice(&porep.wrapped().unwrap()).unwrap();
+    let numbered = Options {
+        sector: 77,
+        ..options(1)
+    };
+    let porep = porep(SectorSize::Kib2, &numbered).unwrap();
+    let wrapped: serde_json::Value = serde_json::from_slice(&porep.wrapped()).unwrap();
     assert_eq!(wrapped["SectorNum"], 77);
     assert_eq!(wrapped["SectorSize"], 2048);
     let inner = wrapped["Phase1Out"].as_str().unwrap();
-    assert_eq!(
-        base64::engine::general_purpose::STANDARD
-            .decode(inner)
-            .unwrap(),
-        porep.c1
-    );
+    assert_eq!(STANDARD.decode(inner).unwrap(), porep.c1);
     assert_eq!(wrapped.as_object().unwrap().len(), 3);
 }

@@ -12,20 +12,16 @@ use filecoin_hashers::poseidon::{PoseidonDomain, PoseidonFunction};
 use filecoin_hashers::sha256::Sha256Domain;
 use filecoin_proofs_api::RegisteredUpdateProof;
 use rayon::prelude::*;
-use storage_proofs_core::proof::ProofScheme;
 use storage_proofs_update::constants::h_default;
-use storage_proofs_update::{
-    ChallengeProof, Challenges, EmptySectorUpdate, PartitionProof, PublicInputs, PublicParams, phi,
-    rho,
-};
+use storage_proofs_update::{ChallengeProof, Challenges, PartitionProof, PublicParams, phi, rho};
 
 use super::data::{data_proof, data_tree};
 use super::pattern::{CLASSES, PatternTree};
 use super::shape::{ReplicaProof, ReplicaTree, arity_bits, hash_children, replica_proof};
 use super::source::{Source, element_from_bytes};
 use super::{FabricateError, Options, domain_bytes};
-use crate::SectorSize;
 use crate::shape::by_shape;
+use crate::{ProofKind, ProofRequest, SectorSize};
 
 /// A fabricated empty-sector update, as clients send it.
 #[derive(Clone, Debug)]
@@ -48,10 +44,19 @@ pub struct UpdateSector {
     pub vanilla_proofs: Vec<Vec<u8>>,
 }
 
-impl UpdateSector {
-    /// Whether the official vanilla verifier accepts all partitions, read back from their bytes.
-    pub fn is_accepted(&self) -> Result<bool, FabricateError> {
-        by_shape!(self.size, Tree => accepted::<Tree>(self))
+impl From<UpdateSector> for ProofRequest {
+    fn from(update: UpdateSector) -> Self {
+        ProofRequest {
+            sector_size: update.size.bytes(),
+            registered_proof: update.registered_proof as u64,
+            miner_id: update.miner,
+            sector_number: update.sector,
+            vanilla_proofs: update.vanilla_proofs,
+            comm_r_old: update.comm_r_old.to_vec(),
+            comm_r_new: update.comm_r_new.to_vec(),
+            comm_d_new: update.comm_d_new.to_vec(),
+            ..ProofRequest::new(ProofKind::Update)
+        }
     }
 }
 
@@ -168,23 +173,4 @@ fn build<Tree: ReplicaTree>(
         comm_d_new: trees.data.root().0,
         vanilla_proofs,
     })
-}
-
-/// Runs the official vanilla verifier over all partitions.
-fn accepted<Tree: ReplicaTree>(update: &UpdateSector) -> Result<bool, FabricateError> {
-    let parameters = PublicParams::from_sector_size(update.size.bytes());
-    let proofs = update
-        .vanilla_proofs
-        .iter()
-        .map(|bytes| Ok(bincode::deserialize(bytes)?))
-        .collect::<Result<Vec<PartitionProof<Tree>>, FabricateError>>()?;
-    let inputs = PublicInputs {
-        k: 0,
-        comm_r_old: element_from_bytes(&update.comm_r_old).into(),
-        comm_d_new: Sha256Domain(update.comm_d_new),
-        comm_r_new: element_from_bytes(&update.comm_r_new).into(),
-        h: h_default(parameters.sector_nodes),
-    };
-    EmptySectorUpdate::<Tree>::verify_all_partitions(&parameters, &inputs, &proofs)
-        .map_err(FabricateError::in_step("update verification"))
 }
