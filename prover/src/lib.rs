@@ -11,6 +11,7 @@ pub mod params;
 mod proof;
 mod prover;
 pub mod quotient;
+pub mod setup;
 pub mod timeline;
 mod verify;
 mod verifying_key;

@@ -114,7 +114,7 @@ impl<C: Curve> Buckets<C> {
 /// Asks the processor to fetch the point: slots come in random order, and the batch that will
 /// read it runs only much later.
 #[inline(always)]
-fn prefetch<F>(point: &Point<F>) {
+pub(crate) fn prefetch<F>(point: &Point<F>) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

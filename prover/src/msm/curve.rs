@@ -3,7 +3,7 @@
 use super::coordinate::Coordinate;
 use blst::{blst_fp, blst_fp2};
 use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective, Scalar};
-use group::Group;
+use group::Curve as Normalize;
 
 /// An affine point (x, y); the identity is (0, 0), as blst encodes it in memory.
 #[derive(Clone, Copy, Default)]
@@ -42,7 +42,7 @@ impl<F: Coordinate> Point<F> {
 pub(crate) trait Curve: Send + Sync + 'static {
     type Field: Coordinate;
     type Affine: Copy + Send + Sync + Default + Into<Self::Projective>;
-    type Projective: Group<Scalar = Scalar> + From<Self::Affine> + Send + Sync;
+    type Projective: Normalize<AffineRepr = Self::Affine, Scalar = Scalar> + From<Self::Affine>;
 
     fn load(point: &Self::Affine) -> Point<Self::Field>;
     fn store(point: &Point<Self::Field>) -> Self::Affine;

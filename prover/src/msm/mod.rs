@@ -12,20 +12,21 @@
 //!
 //! [Pippenger]: https://doi.org/10.1137/0209022
 
-mod batch;
-mod buckets;
+pub(crate) mod batch;
+pub(crate) mod buckets;
 mod compact;
 mod coordinate;
-mod curve;
-mod digits;
+pub(crate) mod curve;
+pub(crate) mod digits;
 mod lanes;
 mod pippenger;
 #[cfg(test)]
 mod tests;
 
 use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective};
+pub(crate) use buckets::{Buckets, merge};
 use cuzk_circuit::{Bitmap, CompactScalars, Scalar};
-use curve::{Curve, G1, G2};
+pub(crate) use curve::{Curve, G1, G2};
 use digits::Recoded;
 use rayon::prelude::*;
 

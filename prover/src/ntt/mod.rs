@@ -48,6 +48,21 @@ pub enum Points {
     Coset,
 }
 
+/// ω of order 2^`log2`, the power of the field's root of unity that bellperson uses.
+///
+/// # Errors
+/// [`NttError::TooLarge`] when `log2` exceeds 32, or the address space.
+pub(crate) fn root_of_unity(log2: u32) -> Result<Scalar, NttError> {
+    if log2 > Scalar::S || log2 + 5 >= usize::BITS {
+        return Err(NttError::TooLarge { log2 });
+    }
+    let mut root = Scalar::ROOT_OF_UNITY;
+    for _ in log2..Scalar::S {
+        root = root.square();
+    }
+    Ok(root)
+}
+
 /// The n-th roots of unity with the tables that transforms need: n/2 scalars.
 #[derive(Debug)]
 pub struct Domain {
@@ -63,14 +78,8 @@ impl Domain {
     /// # Errors
     /// [`NttError::TooLarge`] when `log2` exceeds 32, or the address space.
     pub fn new(log2: u32) -> Result<Self, NttError> {
-        if log2 > Scalar::S || log2 + 5 >= usize::BITS {
-            return Err(NttError::TooLarge { log2 });
-        }
-        let mut root = Scalar::ROOT_OF_UNITY;
+        let root = root_of_unity(log2)?;
         let mut len_inverse = Scalar::ONE;
-        for _ in log2..Scalar::S {
-            root = root.square();
-        }
         for _ in 0..log2 {
             len_inverse *= Scalar::TWO_INV;
         }
