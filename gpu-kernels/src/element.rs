@@ -4,6 +4,7 @@
 //! struct would become a loop over bytes, and a limb array that is indexed at run time would go to
 //! local memory.
 
+use cuzk_field::fp2::Quadratic;
 use cuzk_field::montgomery::Mont;
 use cuzk_field::params::FieldParams;
 use cuzk_field::{Affine, Curve, Xyzz};
@@ -176,6 +177,24 @@ impl<P: FieldParams<12>> Element for Mont<P, 12> {
     #[inline(always)]
     fn write<S: Sink>(self, sink: S, offset: u32) {
         write_limbs_12(self.limbs(), sink, offset)
+    }
+}
+
+impl<P: FieldParams<N>, const N: usize> Element for Quadratic<P, N>
+where
+    Mont<P, N>: Element,
+{
+    const BYTES: u32 = 2 * <Mont<P, N> as Element>::BYTES;
+    #[inline(always)]
+    fn read<S: Source>(source: S, offset: u32) -> Self {
+        let step = <Mont<P, N> as Element>::BYTES;
+        Self::new(Mont::read(source, offset), Mont::read(source, offset + step))
+    }
+    #[inline(always)]
+    fn write<S: Sink>(self, sink: S, offset: u32) {
+        let step = <Mont<P, N> as Element>::BYTES;
+        Element::write(self.c0, sink, offset);
+        Element::write(self.c1, sink, offset + step);
     }
 }
 

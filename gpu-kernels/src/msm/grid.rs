@@ -20,7 +20,7 @@ kernel! {
     {
         let list = gpu.index() as u32;
         if list < lists {
-            let state = Lists { round, shift, stride, references, starts, lens, before, partial, tails };
+            let state = Lists { round, shift, stride, references, starts, before, partial, tails };
             let len = lens.load(gpu, list as usize);
             let reference = if round_len(len, round) == 0 { PARTIAL } else { state.element(gpu, list, len, 0) };
             lines.store(gpu, list as usize, reference);

@@ -3,7 +3,7 @@ use cuzk_field::curve::{Affine, Curve, Xyzz};
 use cuzk_field::ops::FieldOps;
 
 use super::{INDEX, NEGATIVE, PARTIAL};
-use crate::{Element, Global, Gpu};
+use crate::{Element, Global, Gpu, Planes};
 
 /// The coordinate field of a curve whose points lie in device memory.
 pub trait DeviceCurve: Curve<Base: Element> {}
@@ -37,11 +37,6 @@ impl<C: DeviceCurve> Points<C>
         let y = self.place(reference).load(gpu, 1);
         if reference & NEGATIVE != 0 { y.neg() } else { y }
     }
-    /// The point as it enters.
-    #[inline(always)]
-    pub fn get<G: Gpu>(self, gpu: G, reference: u32) -> Affine<C> {
-        Affine { x: self.x(gpu, reference), y: self.y(gpu, reference) }
-    }
 }
 
 /// A point in memory whose coordinates are read one at a time.
@@ -50,48 +45,137 @@ pub(crate) trait Coordinates<C: Curve> {
     fn coordinate(&self, k: u32) -> C::Base;
 }
 
-/// sum += point, every case, reading the point's coordinates when they are needed: a second point does
-/// not fit the registers beside the first.
-#[inline(always)]
-pub(crate) fn add_from<C: Curve>(sum: &mut Xyzz<C>, point: &impl Coordinates<C>) {
-    let zz = point.coordinate(2);
-    if zz.is_zero() {
-        return;
-    }
-    if sum.zz.is_zero() {
-        *sum = Xyzz { x: point.coordinate(0), y: point.coordinate(1), zz, zzz: point.coordinate(3) };
-        return;
-    }
-    let x2 = point.coordinate(0).mul(&sum.zz);
-    sum.x = sum.x.mul(&zz);
-    sum.zz = sum.zz.mul(&zz);
-    let dx = x2.sub(&sum.x);
-    let y2 = point.coordinate(1).mul(&sum.zzz);
-    let zzz = point.coordinate(3);
-    sum.y = sum.y.mul(&zzz);
-    sum.zzz = sum.zzz.mul(&zzz);
-    let dy = y2.sub(&sum.y);
-    finish(sum, dx, dy);
+/// A referenced point with ZZ = ZZZ = 1, or 0 for the identity.
+#[derive(Clone, Copy)]
+pub(crate) struct Referenced<C: DeviceCurve, G: Gpu> {
+    pub gpu: G,
+    pub points: Points<C>,
+    pub reference: u32,
 }
 
-/// The end of an addition over a common denominator, dx and dy being the differences of the
-/// numerators. Equal points take their tangent instead; opposite points end with ZZ = 0.
-#[inline(always)]
-fn finish<C: Curve>(sum: &mut Xyzz<C>, mut dx: C::Base, mut dy: C::Base) {
-    let equal = dx.is_zero() && dy.is_zero();
-    if equal {
-        let xx = sum.x.sqr();
-        dx = sum.y.double();
-        dy = xx.double().add(&xx);
+impl<C: DeviceCurve, G: Gpu> Coordinates<C> for Referenced<C, G> {
+    #[inline(always)]
+    fn coordinate(&self, k: u32) -> C::Base {
+        match k {
+            X => self.points.x(self.gpu, self.reference),
+            Y => self.points.y(self.gpu, self.reference),
+            _ => {
+                let x = self.points.x(self.gpu, self.reference);
+                if x.is_raw_zero() && self.points.y(self.gpu, self.reference).is_raw_zero() {
+                    <C::Base as FieldOps>::ZERO
+                } else {
+                    <C::Base as FieldOps>::ONE
+                }
+            }
+        }
     }
-    let pp = dx.sqr();
-    let q = sum.x.mul(&pp);
-    sum.zz = sum.zz.mul(&pp);
-    let ppp = dx.mul(&pp);
-    sum.zzz = sum.zzz.mul(&ppp);
-    sum.y = sum.y.mul(&ppp);
-    let rr = dy.sqr();
-    let rr = if equal { rr } else { rr.sub(&ppp) };
-    sum.x = rr.sub(&q).sub(&q);
-    sum.y = dy.mul(&q.sub(&sum.x)).sub(&sum.y);
+}
+
+const X: u32 = 0;
+const Y: u32 = 1;
+const ZZ: u32 = 2;
+const ZZZ: u32 = 3;
+
+/// An XYZZ point of a thread in shared memory. Additions read and write its coordinates one at a time,
+/// because two points do not fit the registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot<C: DeviceCurve, G: Gpu> {
+    gpu: G,
+    planes: Planes<C::Base>,
+    /// Index of X; the others follow, `step` apart.
+    first: u32,
+    step: u32,
+}
+
+impl<C: DeviceCurve, G: Gpu> Coordinates<C> for Slot<C, G> {
+    #[inline(always)]
+    fn coordinate(&self, k: u32) -> C::Base {
+        self.planes.load(self.gpu, self.first + k * self.step)
+    }
+}
+
+impl<C: DeviceCurve, G: Gpu> Slot<C, G> {
+    /// Point `slot` of thread `thread`, of `slots` points for each of the block's `threads` threads.
+    #[inline(always)]
+    pub fn new(gpu: G, threads: u32, slots: u32, slot: u32, thread: u32) -> Self {
+        let planes = Planes::new(gpu, 0, 4 * slots * threads);
+        Self { gpu, planes, first: 4 * slot * threads + thread, step: threads }
+    }
+    #[inline(always)]
+    fn set(self, k: u32, value: C::Base) {
+        self.planes.store(self.gpu, self.first + k * self.step, value);
+    }
+    /// Makes it the identity.
+    #[inline(always)]
+    pub fn clear(self) {
+        let zero = <C::Base as FieldOps>::ZERO;
+        self.set(X, zero);
+        self.set(Y, zero);
+        self.set(ZZ, zero);
+        self.set(ZZZ, zero);
+    }
+    /// The point.
+    #[inline(always)]
+    pub fn load(self) -> Xyzz<C> {
+        Xyzz {
+            x: self.coordinate(X),
+            y: self.coordinate(Y),
+            zz: self.coordinate(ZZ),
+            zzz: self.coordinate(ZZZ),
+        }
+    }
+
+    /// self += point, every case; `point` may be this slot.
+    #[inline(always)]
+    pub fn add(self, point: &impl Coordinates<C>) {
+        let zz2 = point.coordinate(ZZ);
+        if zz2.is_zero() {
+            return;
+        }
+        let zz = self.coordinate(ZZ);
+        if zz.is_zero() {
+            self.set(X, point.coordinate(X));
+            self.set(Y, point.coordinate(Y));
+            self.set(ZZ, zz2);
+            self.set(ZZZ, point.coordinate(ZZZ));
+            return;
+        }
+        // both over the common denominators; each coordinate is read before it is overwritten
+        let x2 = point.coordinate(X).mul(&zz);
+        self.set(ZZ, zz.mul(&zz2));
+        let x = self.coordinate(X).mul(&zz2);
+        self.set(X, x);
+        let dx = x2.sub(&x);
+        let zzz2 = point.coordinate(ZZZ);
+        let zzz = self.coordinate(ZZZ);
+        let y2 = point.coordinate(Y).mul(&zzz);
+        self.set(ZZZ, zzz.mul(&zzz2));
+        let y = self.coordinate(Y).mul(&zzz2);
+        self.set(Y, y);
+        let dy = y2.sub(&y);
+        self.finish(dx, dy);
+    }
+
+    /// The end of an addition over a common denominator, dx and dy being the differences of the
+    /// numerators. Equal points take their tangent instead; opposite points end with ZZ = 0.
+    #[inline(always)]
+    fn finish(self, mut dx: C::Base, mut dy: C::Base) {
+        let equal = dx.is_zero() && dy.is_zero();
+        if equal {
+            let xx = self.coordinate(X).sqr();
+            dx = self.coordinate(Y).double();
+            dy = xx.double().add(&xx);
+        }
+        let pp = dx.sqr();
+        self.set(ZZ, self.coordinate(ZZ).mul(&pp));
+        let ppp = dx.mul(&pp);
+        self.set(ZZZ, self.coordinate(ZZZ).mul(&ppp));
+        let q = self.coordinate(X).mul(&pp);
+        let low = self.coordinate(Y).mul(&ppp);
+        let rr = dy.sqr();
+        let rr = if equal { rr } else { rr.sub(&ppp) };
+        let x = rr.sub(&q).sub(&q);
+        self.set(X, x);
+        self.set(Y, dy.mul(&q.sub(&x)).sub(&low));
+    }
 }

@@ -6,10 +6,10 @@
 //! reference (`tails`), so nothing is copied.
 //!
 //! The elements of list b at the start are `references[(b >> shift)·stride + starts[b] + k]`.
-use cuzk_field::G1;
+use cuzk_field::{G1, G2};
 use cuzk_field::curve::{Affine, Xyzz};
 
-use super::points::{DeviceCurve, Points};
+use super::points::{DeviceCurve, Points, Referenced, Slot};
 use super::sort::last_not_above;
 use super::{MAX_ROUNDS, PARTIAL, SCAN_BYTES, block_scan};
 use crate::{Global, GlobalMut, Gpu, Shared, kernel};
@@ -18,6 +18,8 @@ use crate::{Global, GlobalMut, Gpu, Shared, kernel};
 const LISTS_PER_THREAD: u32 = 8;
 /// Lists that one block counts.
 pub const LISTS_PER_BLOCK: u32 = 256 * LISTS_PER_THREAD;
+/// Threads of a block that finishes lists.
+const FINISH_THREADS: u32 = 128;
 /// Pairs that one block of `msm_round_pairs` writes.
 pub const PAIRS_PER_BLOCK: u32 = 1024;
 
@@ -35,7 +37,6 @@ pub(crate) struct Lists {
     pub stride: u64,
     pub references: Global<u32>,
     pub starts: Global<u32>,
-    pub lens: Global<u32>,
     /// Where the previous round's pairs of each list begin.
     pub before: Global<u32>,
     /// Partial sum of the previous round's first pair.
@@ -137,9 +138,7 @@ kernel! {
         let (own, _) = block_scan(gpu, 0, pairs);
         let row = round as usize * gpu.blocks() as usize;
         let mut at = own + sums.load(gpu, row + gpu.block() as usize);
-        let state = Lists {
-            round, shift, stride, references, starts, lens, before, partial, tails: tails.read(),
-        };
+        let state = Lists { round, shift, stride, references, starts, before, partial, tails: tails.read() };
         k = 0;
         while k < LISTS_PER_THREAD && first + k < lists {
             let list = first + k;
@@ -172,7 +171,7 @@ kernel! {
         }
         gpu.barrier();
         let (low, high) = (range.load(gpu, 0), range.load(gpu, 1) + 1);
-        let state = Lists { round, shift, stride, references, starts, lens, before, partial, tails };
+        let state = Lists { round, shift, stride, references, starts, before, partial, tails };
         let mut i = first + gpu.thread();
         while i < end {
             let list = last_not_above(gpu, offsets, low, high, i);
@@ -185,38 +184,78 @@ kernel! {
         }
     }
 
-    /// Sums what is left of each list of G1 points after `round` rounds: `sums[b]`, any representative.
-    /// One thread a list; meant for short rests. Grid: ⌈lists / 128⌉.
-    pub fn msm_finish_g1(gpu, lists: u32, round: u32, shift: u32, stride: u64, references: Global<u32>,
-        starts: Global<u32>, lens: Global<u32>, before: Global<u32>, first: u32, tails: Global<u32>,
-        bases: Global<Affine<G1>>, partial: Global<Affine<G1>>, sums: GlobalMut<Xyzz<G1>>)
-    limits { threads: 128, min_blocks: 2, registers: 255, shared: 0 }
+    /// Sums what is left of each list of G1 points after `round` rounds, at least one: `sums[b]`, any
+    /// representative. `before` are the last round's offsets, `first` its first partial sum. One thread
+    /// a list; meant for short rests. Grid: ⌈lists / 128⌉.
+    pub fn msm_finish_g1(gpu, lists: u32, round: u32, lens: Global<u32>, before: Global<u32>, first: u32,
+        tails: Global<u32>, bases: Global<Affine<G1>>, partial: Global<Affine<G1>>,
+        sums: GlobalMut<Xyzz<G1>>)
+    limits { threads: FINISH_THREADS, min_blocks: 2, registers: 255, shared: FINISH_THREADS * 192 }
     {
-        let state = Lists { round, shift, stride, references, starts, lens, before, partial: first, tails };
-        finish(gpu, lists, state, Points { bases, partial }, sums);
+        let list = gpu.index() as u32;
+        if list < lists {
+            let rest = Rest::load(gpu, list, round, lens, before, first, tails);
+            finish(gpu, list, rest, Points { bases, partial }, sums);
+        }
+    }
+
+    /// As `msm_finish_g1`, on G2.
+    pub fn msm_finish_g2(gpu, lists: u32, round: u32, lens: Global<u32>, before: Global<u32>, first: u32,
+        tails: Global<u32>, bases: Global<Affine<G2>>, partial: Global<Affine<G2>>,
+        sums: GlobalMut<Xyzz<G2>>)
+    limits { threads: FINISH_THREADS, min_blocks: 2, registers: 255, shared: FINISH_THREADS * 384 }
+    {
+        let list = gpu.index() as u32;
+        if list < lists {
+            let rest = Rest::load(gpu, list, round, lens, before, first, tails);
+            finish(gpu, list, rest, Points { bases, partial }, sums);
+        }
+    }
+}
+
+/// What is left of a list: partial sums in a row, then perhaps one more element.
+#[derive(Clone, Copy)]
+struct Rest {
+    count: u32,
+    partial: u32,
+    first: u32,
+    tail: u32,
+}
+
+impl Rest {
+    #[inline(always)]
+    fn load<G: Gpu>(
+        gpu: G,
+        list: u32,
+        round: u32,
+        lens: Global<u32>,
+        before: Global<u32>,
+        first: u32,
+        tails: Global<u32>,
+    ) -> Self {
+        let b = list as usize;
+        let len = lens.load(gpu, b);
+        let (count, partial) = (round_len(len, round), round_len(len, round - 1) / 2);
+        let tail = if count > partial { tails.load(gpu, b) } else { 0 };
+        Self { count, partial, first: first + before.load(gpu, b), tail }
     }
 }
 
 #[inline(always)]
 fn finish<C: DeviceCurve, G: Gpu>(
     gpu: G,
-    lists: u32,
-    state: Lists,
+    list: u32,
+    rest: Rest,
     points: Points<C>,
     sums: GlobalMut<Xyzz<C>>,
 ) {
-    let list = gpu.index() as u32;
-    if list >= lists {
-        return;
-    }
-    let len = state.lens.load(gpu, list as usize);
-    let now = round_len(len, state.round);
-    let mut sum = Xyzz::<C>::IDENTITY;
+    let sum = Slot::<C, G>::new(gpu, FINISH_THREADS, 1, 0, gpu.thread());
+    sum.clear();
     let mut k = 0;
-    while k < now {
-        let point = points.get(gpu, state.element(gpu, list, len, k));
-        sum.add_affine(&point);
+    while k < rest.count {
+        let reference = if k < rest.partial { PARTIAL | (rest.first + k) } else { rest.tail };
+        sum.add(&Referenced { gpu, points, reference });
         k += 1;
     }
-    sums.store(gpu, list as usize, sum);
+    sums.store(gpu, list as usize, sum.load());
 }

@@ -4,11 +4,11 @@
 //! first, keeping S (the sum so far) and T += S before each point, so that T = Σ (i − start)·P_i at the
 //! end. Then T += (start + bias)·S by doubling S, and the block adds up its T. S and T stay in shared
 //! memory and all of this is one loop around one addition, which keeps registers and code small.
-use cuzk_field::G1;
+use cuzk_field::{G1, G2};
 use cuzk_field::curve::Xyzz;
 
-use super::points::{Coordinates, DeviceCurve, add_from};
-use crate::{Global, GlobalMut, Gpu, Planes, kernel};
+use super::points::{Coordinates, DeviceCurve, Slot};
+use crate::{Global, GlobalMut, Gpu, kernel};
 
 /// Threads of a block, each with a run of the line.
 pub const LINE_THREADS: u32 = 64;
@@ -18,63 +18,26 @@ const fn line_shared(bytes: u32) -> u32 {
     2 * LINE_THREADS * bytes
 }
 
-/// Two points a thread in shared memory: S and T.
-#[derive(Clone, Copy)]
-struct Slots<C: DeviceCurve, G: Gpu> {
-    gpu: G,
-    planes: Planes<C::Base>,
-}
-
 const S: u32 = 0;
 const T: u32 = 1;
-
-impl<C: DeviceCurve, G: Gpu> Slots<C, G> {
-    #[inline(always)]
-    fn new(gpu: G) -> Self {
-        Self { gpu, planes: Planes::new(gpu, 0, 8 * LINE_THREADS) }
-    }
-    #[inline(always)]
-    fn coordinate(self, slot: u32, thread: u32, k: u32) -> C::Base {
-        self.planes.load(self.gpu, (4 * slot + k) * LINE_THREADS + thread)
-    }
-    #[inline(always)]
-    fn load(self, slot: u32, thread: u32) -> Xyzz<C> {
-        Xyzz {
-            x: self.coordinate(slot, thread, 0),
-            y: self.coordinate(slot, thread, 1),
-            zz: self.coordinate(slot, thread, 2),
-            zzz: self.coordinate(slot, thread, 3),
-        }
-    }
-    #[inline(always)]
-    fn store(self, slot: u32, thread: u32, point: &Xyzz<C>) {
-        let place = 4 * slot * LINE_THREADS + thread;
-        self.planes.store(self.gpu, place, point.x);
-        self.planes.store(self.gpu, place + LINE_THREADS, point.y);
-        self.planes.store(self.gpu, place + 2 * LINE_THREADS, point.zz);
-        self.planes.store(self.gpu, place + 3 * LINE_THREADS, point.zzz);
-    }
-}
 
 /// What is added in a step: a slot or an element of the line.
 #[derive(Clone, Copy)]
 struct Operand<C: DeviceCurve, G: Gpu> {
-    slots: Slots<C, G>,
-    slot: u32,
-    thread: u32,
+    gpu: G,
+    slot: Slot<C, G>,
     line: Global<Xyzz<C>>,
     /// Index in the line; `u32::MAX` for the slot.
     index: u32,
 }
 
-impl<C: DeviceCurve, G: Gpu> Coordinates<C> for Operand<C, G>
-{
+impl<C: DeviceCurve, G: Gpu> Coordinates<C> for Operand<C, G> {
     #[inline(always)]
     fn coordinate(&self, k: u32) -> C::Base {
         if self.index == u32::MAX {
-            self.slots.coordinate(self.slot, self.thread, k)
+            self.slot.coordinate(k)
         } else {
-            self.line.offset(self.index as usize).cast::<C::Base>().load(self.slots.gpu, k as usize)
+            self.line.offset(self.index as usize).cast::<C::Base>().load(self.gpu, k as usize)
         }
     }
 }
@@ -89,10 +52,10 @@ fn line_sum<C: DeviceCurve, G: Gpu>(
     plain: bool,
     out: GlobalMut<Xyzz<C>>,
 ) {
-    let slots = Slots::<C, G>::new(gpu);
     let t = gpu.thread();
-    slots.store(S, t, &Xyzz::IDENTITY);
-    slots.store(T, t, &Xyzz::IDENTITY);
+    let slot = |slot, thread| Slot::<C, G>::new(gpu, LINE_THREADS, 2, slot, thread);
+    slot(S, t).clear();
+    slot(T, t).clear();
     let run = count.div_ceil(LINE_THREADS);
     let start = count.min(t * run);
     let end = count.min(start + run);
@@ -105,7 +68,7 @@ fn line_sum<C: DeviceCurve, G: Gpu>(
         while half < 2 {
             // T += S (or the tree's T += T'), then S += P or S += S
             let mut target = if half == 0 { T } else { S };
-            let mut operand = Operand { slots, slot: S, thread: t, line, index: u32::MAX };
+            let mut operand = Operand { gpu, slot: slot(S, t), line, index: u32::MAX };
             let active;
             if step < run {
                 active = step < end - start && (half == 1 || !plain);
@@ -117,14 +80,11 @@ fn line_sum<C: DeviceCurve, G: Gpu>(
             } else {
                 let reach = LINE_THREADS >> (step - run - bits + 1);
                 target = T;
-                operand.slot = T;
-                operand.thread = t + reach;
+                operand.slot = slot(T, (t + reach) % LINE_THREADS);
                 active = half == 0 && t < reach;
             }
             if active {
-                let mut sum = slots.load(target, t);
-                add_from(&mut sum, &operand);
-                slots.store(target, t, &sum);
+                slot(target, t).add(&operand);
             }
             half += 1;
         }
@@ -134,7 +94,7 @@ fn line_sum<C: DeviceCurve, G: Gpu>(
         step += 1;
     }
     if t == 0 {
-        out.store(gpu, gpu.block() as usize, slots.load(T, 0).canonical());
+        out.store(gpu, gpu.block() as usize, slot(T, 0).load().canonical());
     }
 }
 
@@ -163,6 +123,14 @@ kernel! {
     pub fn msm_lines_g1(gpu, rows: u32, columns: u32, plain: u32, sums: Global<Xyzz<G1>>,
         results: GlobalMut<Xyzz<G1>>)
     limits { threads: LINE_THREADS, min_blocks: 1, registers: 255, shared: line_shared(192) }
+    {
+        block_line(gpu, rows, columns, plain, sums, results);
+    }
+
+    /// As `msm_lines_g1`, on G2.
+    pub fn msm_lines_g2(gpu, rows: u32, columns: u32, plain: u32, sums: Global<Xyzz<G2>>,
+        results: GlobalMut<Xyzz<G2>>)
+    limits { threads: LINE_THREADS, min_blocks: 1, registers: 255, shared: line_shared(384) }
     {
         block_line(gpu, rows, columns, plain, sums, results);
     }
