@@ -30,9 +30,12 @@ pub mod emulator;
 mod launch;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod runtime;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod shipped;
 
 pub mod examples;
 pub mod msm;
+pub mod ntt;
 pub mod pointwise;
 
 pub use element::{

@@ -1,11 +1,14 @@
 //! NVIDIA's assembler and disassembler: from PyPI, or the machine's own.
 
-use super::sass::Code;
-use super::{Result, toolchain};
+use super::ptx::Module;
+use super::{Result, sass, ship, toolchain};
 use crate::shell;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Packages and pinned versions. The assembler belongs to the driver API version that the prover
 /// uses; the disassembler has no release of that number.
@@ -32,12 +35,13 @@ pub struct Usage {
     pub shared: u32,
 }
 
-/// An assembled module.
-pub struct Assembled {
-    /// The cubin.
-    pub cubin: Vec<u8>,
-    /// Resources by kernel name.
-    pub usage: BTreeMap<String, Usage>,
+/// One kernel assembled by itself.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// Its resources.
+    pub usage: Usage,
+    /// Its machine code as text.
+    pub code: String,
 }
 
 /// The tools, fetched if necessary; `None`, with a line on stderr, where they are unreachable.
@@ -104,20 +108,15 @@ fn make_executable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Assembles PTX for one architecture.
-pub fn assemble(tools: &Tools, ptx: &str, arch: &str) -> Result<Assembled> {
+/// Assembles PTX for one architecture; returns the cubin and the assembler's report.
+pub fn assemble(tools: &Tools, ptx: &str, arch: &str, name: &str) -> Result<(Vec<u8>, String)> {
     let folder = shell::root().join("target/ptx");
-    let stem = format!("{}-{arch}", std::process::id());
+    let stem = format!("{}-{name}-{arch}", std::process::id());
     let source = folder.join(format!("{stem}.ptx"));
     let object = folder.join(format!("{stem}.cubin"));
     std::fs::write(&source, ptx)?;
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let output = Command::new(&tools.ptxas)
-        .args([
-            "-v",
-            &format!("-arch={arch}"),
-            &format!("--split-compile={threads}"),
-        ])
+        .args(["-v", &format!("-arch={arch}")])
         .arg(&source)
         .arg("-o")
         .arg(&object)
@@ -129,10 +128,90 @@ pub fn assemble(tools: &Tools, ptx: &str, arch: &str) -> Result<Assembled> {
     let cubin = std::fs::read(&object)?;
     std::fs::remove_file(&source)?;
     std::fs::remove_file(&object)?;
-    Ok(Assembled {
-        cubin,
-        usage: usage(&log),
+    Ok((cubin, log))
+}
+
+/// Assembles every kernel by itself, on all processors, and disassembles it. What did not change
+/// since the last run comes from a cache in the target folder.
+pub fn inspect(tools: &Tools, module: &Module, arch: &str) -> Result<BTreeMap<String, Inspected>> {
+    let cache = shell::root().join("target/ptx/cache");
+    std::fs::create_dir_all(&cache)?;
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    let failure = Mutex::new(None);
+    let worker = || {
+        while let Some(kernel) = module.kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match inspect_one(tools, module, &kernel.name, arch, &cache) {
+                Ok(one) => {
+                    lock(&done).insert(kernel.name.clone(), one);
+                }
+                Err(error) => *lock(&failure) = Some(error.to_string()),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        (0..threads).for_each(|_| {
+            scope.spawn(worker);
+        });
+    });
+    match lock(&failure).take() {
+        Some(error) => Err(error.into()),
+        None => Ok(std::mem::take(&mut *lock(&done))),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Separates report and machine code in a file of the cache.
+const SEPARATOR: &str = "\n==== machine code ====\n";
+
+fn inspect_one(
+    tools: &Tools,
+    module: &Module,
+    kernel: &str,
+    arch: &str,
+    cache: &Path,
+) -> Result<Inspected> {
+    let ptx = module.select(|name| name == kernel).text();
+    let key = ship::hex(&Sha256::digest(format!("{}\n{arch}\n{ptx}", tools.version)));
+    let file = cache.join(format!("{kernel}-{arch}-{}", &key[..24]));
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(_) => {
+            let (cubin, log) = assemble(tools, &ptx, arch, kernel)?;
+            let code = disassemble(tools, &cubin, kernel)?;
+            let text = format!("{log}{SEPARATOR}{code}");
+            forget_older(cache, &format!("{kernel}-{arch}-"))?;
+            std::fs::write(&file, &text)?;
+            text
+        }
+    };
+    let (log, code) = text.split_once(SEPARATOR).unwrap_or((&text, ""));
+    let usage = usage(log)
+        .remove(kernel)
+        .ok_or_else(|| format!("the assembler says nothing about {kernel}"))?;
+    Ok(Inspected {
+        usage,
+        code: code.to_owned(),
     })
+}
+
+/// Removes what the cache holds of earlier versions of a kernel.
+fn forget_older(cache: &Path, prefix: &str) -> Result<()> {
+    for entry in std::fs::read_dir(cache)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name
+            .strip_prefix(prefix)
+            .is_some_and(|rest| !rest.contains('-'))
+        {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads what `ptxas -v` says about each kernel.
@@ -167,13 +246,13 @@ fn before(line: &str, label: &str) -> u32 {
         .unwrap_or(0)
 }
 
-/// Machine code of every kernel of a cubin.
-pub fn disassemble(tools: &Tools, cubin: &[u8]) -> Result<Code> {
-    let file = shell::root().join(format!("target/ptx/{}.cubin", std::process::id()));
+/// Machine code of a cubin's only kernel.
+fn disassemble(tools: &Tools, cubin: &[u8], kernel: &str) -> Result<String> {
+    let file = shell::root().join(format!("target/ptx/{}-{kernel}.cubin", std::process::id()));
     std::fs::write(&file, cubin)?;
     let text = shell::output(Command::new(&tools.nvdisasm).arg("-c").arg(&file));
     std::fs::remove_file(&file)?;
-    Ok(Code::parse(&text?))
+    Ok(sass::function(&text?, kernel))
 }
 
 #[cfg(test)]

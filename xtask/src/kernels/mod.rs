@@ -17,15 +17,15 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 usage: cargo xtask kernels [options]
 
-Builds gpu-kernels to PTX, assembles it, prints a table of every kernel, and, when every kernel keeps
-its declared limits, writes what the crate ships (gpu-kernels/ptx).
+Builds gpu-kernels to PTX, assembles it, prints a table of every kernel and fails if one exceeds a
+limit that it declares.
 
   --arch ARCH    architecture to assemble for and to report (default sm_90)
-  --only TEXT    only kernels whose name contains TEXT; ships nothing
-  --sass KERNEL  also print the machine code of one kernel; ships nothing
-  --ptx KERNEL   print the PTX of one kernel; ships nothing
+  --only TEXT    only kernels whose name contains TEXT
+  --sass KERNEL  print the machine code of one kernel, then its row
+  --ptx KERNEL   print the PTX of one kernel
   --json         print the table as JSON
-  --no-ship      leave the shipped files alone
+  --ship         write what the crate ships: gpu-kernels/ptx
   --check        only compare the shipped files with the sources (no toolchain needed)";
 
 /// Options of the job.
@@ -36,7 +36,7 @@ struct Options {
     sass: Option<String>,
     ptx: Option<String>,
     json: bool,
-    no_ship: bool,
+    ship: bool,
     check: bool,
 }
 
@@ -60,7 +60,7 @@ impl Options {
                 "--sass" => options.sass = Some(value()?),
                 "--ptx" => options.ptx = Some(value()?),
                 "--json" => options.json = true,
-                "--no-ship" => options.no_ship = true,
+                "--ship" => options.ship = true,
                 "--check" => options.check = true,
                 "--help" | "-h" => return Ok(None),
                 other => return Err(format!("unknown option {other}\n\n{USAGE}").into()),
@@ -114,12 +114,14 @@ pub fn run(arguments: &[String]) -> Outcome {
         );
         return Ok(());
     };
-    let assembled = cuda::assemble(&tools, &selected.text(), &options.arch)?;
-    let code = cuda::disassemble(&tools, &assembled.cubin)?;
-    let rows = report::rows(&selected, &assembled, &code, &options.arch)?;
+    let inspected = cuda::inspect(&tools, &selected, &options.arch)?;
+    if let Some(one) = options.sass.as_ref().and_then(|name| inspected.get(name)) {
+        println!("{}", one.code);
+    }
+    let rows = report::rows(&selected, &inspected, &options.arch);
     if options.json {
         println!(
-            "{}",
+            "{:#}",
             report::json(&rows, &options.arch, &built.compiler, &tools.version)
         );
     } else {
@@ -132,12 +134,11 @@ pub fn run(arguments: &[String]) -> Outcome {
             tools.version
         );
     }
-    if let Some(kernel) = &options.sass {
-        println!("{}", code.function(kernel).unwrap_or_default());
-    }
     report::check_limits(&rows)?;
-    if options.selection().is_none() && !options.no_ship {
+    if options.ship && options.selection().is_none() {
         ship::write(&module, &built, &tools, &rows, &options.arch)?;
+    } else if ship::check_sources().is_err() {
+        eprintln!("kernels: the shipped files are older than the sources; --ship writes them");
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! The table of kernels and the limits that they declared.
 
-use super::cuda::{Assembled, Usage};
-use super::ptx::{Limits, Module};
-use super::sass::{Code, Counts};
+use super::cuda::{Inspected, Usage};
+use super::ptx::{Kernel, Limits, Module};
+use super::sass::Counts;
 use super::{Result, occupancy};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// One kernel of the table.
 pub struct Row {
@@ -30,28 +31,22 @@ impl Row {
 }
 
 /// Joins what is known about each kernel.
-pub fn rows(module: &Module, assembled: &Assembled, code: &Code, arch: &str) -> Result<Vec<Row>> {
-    module
-        .kernels
-        .iter()
-        .map(|kernel| {
-            let usage = *assembled
-                .usage
-                .get(&kernel.name)
-                .ok_or_else(|| format!("the assembler says nothing about {}", kernel.name))?;
-            let shared = usage.shared + kernel.limits.shared;
-            let (blocks, occupancy) =
-                occupancy::of(arch, kernel.limits.threads, usage.registers, shared);
-            Ok(Row {
-                name: kernel.name.clone(),
-                limits: kernel.limits,
-                usage,
-                counts: code.counts(&kernel.name),
-                blocks,
-                occupancy,
-            })
+pub fn rows(module: &Module, inspected: &BTreeMap<String, Inspected>, arch: &str) -> Vec<Row> {
+    let row = |kernel: &Kernel| {
+        let one = inspected.get(&kernel.name)?;
+        let shared = one.usage.shared + kernel.limits.shared;
+        let (blocks, occupancy) =
+            occupancy::of(arch, kernel.limits.threads, one.usage.registers, shared);
+        Some(Row {
+            name: kernel.name.clone(),
+            limits: kernel.limits,
+            usage: one.usage,
+            counts: Counts::of(&one.code),
+            blocks,
+            occupancy,
         })
-        .collect()
+    };
+    module.kernels.iter().filter_map(row).collect()
 }
 
 const HEADINGS: [&str; 12] = [

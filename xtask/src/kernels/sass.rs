@@ -1,7 +1,5 @@
 //! Machine code: functions and instruction counts.
 
-use std::collections::BTreeMap;
-
 /// Counts that tell what bounds a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -15,44 +13,20 @@ pub struct Counts {
     pub iadd3: usize,
 }
 
-/// Disassembled functions by name.
-pub struct Code {
-    functions: BTreeMap<String, String>,
+/// The part of the disassembler's output that belongs to one function.
+pub fn function(text: &str, name: &str) -> String {
+    let start = format!(".text.{name}:");
+    let lines = text.lines().skip_while(|line| *line != start);
+    let lines = lines.take_while(|line| !line.starts_with("//----"));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-impl Code {
-    /// Splits what the disassembler prints.
-    pub fn parse(text: &str) -> Self {
-        let mut functions: BTreeMap<String, String> = BTreeMap::new();
-        let mut name = None;
-        for line in text.lines() {
-            if let Some(rest) = line.strip_prefix(".text.") {
-                name = rest.strip_suffix(':').map(str::to_owned);
-            } else if line.starts_with("//----") {
-                name = None;
-            }
-            if let Some(name) = &name {
-                let function = functions.entry(name.clone()).or_default();
-                function.push_str(line);
-                function.push('\n');
-            }
-        }
-        Code { functions }
-    }
-
-    /// The text of one function.
-    pub fn function(&self, name: &str) -> Option<&str> {
-        self.functions.get(name).map(String::as_str)
-    }
-
-    /// Instruction counts of one function; zero where it is unknown.
-    pub fn counts(&self, name: &str) -> Counts {
+impl Counts {
+    /// Counts the instructions of a function.
+    pub fn of(code: &str) -> Self {
         let mut counts = Counts::default();
-        for line in self.function(name).unwrap_or_default().lines() {
-            let Some(operation) = operation(line) else {
-                continue;
-            };
-            if matches!(operation, "NOP" | "BRA") && line.contains("/*") {
+        for operation in code.lines().filter_map(operation) {
+            if matches!(operation, "NOP" | "BRA") {
                 continue;
             }
             counts.all += 1;
@@ -100,15 +74,14 @@ f:
 .text.g:
         /*0000*/                   EXIT ;
 ";
-        let code = Code::parse(text);
         let expected = Counts {
             all: 6,
             imad_wide: 1,
             imad: 1,
             iadd3: 1,
         };
-        assert_eq!(code.counts("f"), expected);
-        assert_eq!(code.counts("g").all, 1);
-        assert_eq!(code.counts("h"), Counts::default());
+        assert_eq!(Counts::of(&function(text, "f")), expected);
+        assert_eq!(Counts::of(&function(text, "g")).all, 1);
+        assert_eq!(Counts::of(&function(text, "h")), Counts::default());
     }
 }

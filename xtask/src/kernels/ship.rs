@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
-/// Architectures that get machine code of their own, so that the driver need not compile.
-const CUBINS: &[&str] = &["sm_90"];
+/// Architectures that get machine code of their own, so that the driver need not compile. Code for
+/// sm_80 serves every 8.x, code for sm_120 every 12.x. `gpu-kernels/src/shipped.rs` has the same list.
+const CUBINS: &[&str] = &["sm_80", "sm_90", "sm_100", "sm_120"];
 
 fn folder() -> PathBuf {
     shell::root().join("gpu-kernels/ptx")
@@ -33,7 +34,8 @@ pub fn relative(files: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -56,13 +58,8 @@ pub fn write(module: &Module, built: &Built, tools: &Tools, rows: &[Row], arch: 
     std::fs::create_dir_all(folder())?;
     let text = module.text();
     let mut images = vec![image("kernels.ptx.z", PTX_TARGET, text.as_bytes())?];
-    for cubin in CUBINS {
-        let assembled = cuda::assemble(tools, &text, cubin)?;
-        images.push(image(
-            &format!("kernels.{cubin}.cubin.z"),
-            cubin,
-            &assembled.cubin,
-        )?);
+    for (arch, cubin) in assemble_all(tools, &text) {
+        images.push(image(&format!("kernels.{arch}.cubin.z"), arch, &cubin?)?);
     }
     let mut manifest = report::json(rows, arch, &built.compiler, &tools.version);
     manifest["sources"] = json!(digest(&built.sources)?);
@@ -78,6 +75,30 @@ pub fn write(module: &Module, built: &Built, tools: &Tools, rows: &[Row], arch: 
         );
     }
     Ok(())
+}
+
+/// Assembles the module for every architecture at once.
+fn assemble_all(
+    tools: &Tools,
+    ptx: &str,
+) -> Vec<(&'static str, std::result::Result<Vec<u8>, String>)> {
+    let assemble = |arch| {
+        cuda::assemble(tools, ptx, arch, "module")
+            .map(|(cubin, _)| cubin)
+            .map_err(|error| error.to_string())
+    };
+    std::thread::scope(|scope| {
+        let jobs: Vec<_> = CUBINS
+            .iter()
+            .map(|arch| (*arch, scope.spawn(move || assemble(arch))))
+            .collect();
+        jobs.into_iter()
+            .map(|(arch, job)| {
+                let panicked = |_| Err("the assembling thread panicked".to_owned());
+                (arch, job.join().unwrap_or_else(panicked))
+            })
+            .collect()
+    })
 }
 
 fn image(file: &str, arch: &str, bytes: &[u8]) -> Result<Value> {
@@ -103,17 +124,24 @@ fn put(file: &str, bytes: &[u8]) -> Result<()> {
     Ok(std::fs::rename(&temporary, &path)?)
 }
 
-/// Compares the shipped files with the sources.
-pub fn check() -> Outcome {
+/// Compares the sources with those that the shipped files came from; returns the manifest.
+pub fn check_sources() -> Result<Value> {
     let text = std::fs::read_to_string(folder().join("manifest.json"))
         .map_err(|error| format!("gpu-kernels/ptx/manifest.json: {error}"))?;
     let manifest: Value = serde_json::from_str(&text)?;
     let files: Vec<String> = strings(&manifest["files"]);
     if files.is_empty() || digest(&files)? != manifest["sources"].as_str().unwrap_or_default() {
         return Err(
-            "the shipped PTX is not that of these sources: run `cargo xtask kernels`".into(),
+            "the shipped files are not those of these sources: run `cargo xtask kernels --ship`"
+                .into(),
         );
     }
+    Ok(manifest)
+}
+
+/// Compares the shipped files with the sources and with their manifest.
+pub fn check() -> Outcome {
+    let manifest = check_sources()?;
     let images = manifest["images"].as_array().cloned().unwrap_or_default();
     for image in &images {
         let file = image["file"].as_str().unwrap_or_default();
@@ -129,7 +157,7 @@ pub fn check() -> Outcome {
     println!(
         "kernels: {} shipped files match {} source files",
         images.len(),
-        files.len()
+        strings(&manifest["files"]).len()
     );
     Ok(())
 }
