@@ -37,10 +37,13 @@ pub fn ptx(compiler: &Compiler) -> Result<Built> {
     }
     cargo.args(["--", "--emit=asm"]);
     compiler.prepare(&mut cargo);
-    // `true` in place of the linker: the PTX is the result.
+    // `true` in place of the linker: the PTX is the result. Jump threading on MIR copies barriers and
+    // shuffles into both arms of a branch, which then wait for each other: it knows no convergence.
     cargo.env(
         "RUSTFLAGS",
-        format!("-Ctarget-cpu={PTX_TARGET} -Clinker=true"),
+        format!(
+            "-Ctarget-cpu={PTX_TARGET} -Clinker=true -Zmir-enable-passes=-JumpThreading"
+        ),
     );
     cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
     shell::run(&mut cargo)?;
