@@ -8,6 +8,7 @@
 //! [`Domain::evaluate_reversed`] and [`Domain::interpolate_reversed`] keep evaluations in
 //! bit-reversed order, which costs no permutation; the other methods use natural order.
 
+mod butterfly;
 mod passes;
 #[cfg(test)]
 mod tests;

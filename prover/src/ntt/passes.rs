@@ -5,9 +5,11 @@
 //! group of levels, copies a few columns of all its rows into a contiguous scratch block, does
 //! all levels there and copies back. The inverse transform runs the same passes backwards.
 
-use super::twiddles::{Forward, Inverse};
+use super::{
+    butterfly,
+    twiddles::{Forward, Inverse},
+};
 use cuzk_circuit::Scalar;
-use ff::Field;
 use rayon::prelude::*;
 
 /// Levels done in place on contiguous blocks: 2^13 scalars are 256 KiB.
@@ -149,16 +151,8 @@ fn forward_levels(
         for (k, pair) in (index << level..).zip(block.chunks_exact_mut(2 * half)) {
             let (low, high) = pair.split_at_mut(half);
             match twiddles.constant(first + level, k) {
-                Some(c) => low.iter_mut().zip(high).for_each(|(x, y)| {
-                    let product = *y * c;
-                    *y = *x - product;
-                    *x += product;
-                }),
-                None => low.iter_mut().zip(high).for_each(|(x, y)| {
-                    let (sum, difference) = (*x + *y, *x - *y);
-                    *x = sum;
-                    *y = difference;
-                }),
+                Some(c) => butterfly::multiply_then_add(low, high, c),
+                None => butterfly::add_only(low, high),
             }
         }
     }
@@ -177,27 +171,10 @@ fn inverse_levels(
         let half = width << (levels - level - 1);
         for (k, pair) in (index << level..).zip(block.chunks_exact_mut(2 * half)) {
             let (low, high) = pair.split_at_mut(half);
-            if k > 0 {
-                let c = twiddles.negated_constant(first + level, k);
-                low.iter_mut().zip(high).for_each(|(x, y)| {
-                    let difference = *y - *x;
-                    *x += *y;
-                    *y = difference * c;
-                });
-                continue;
+            match twiddles.negated_constant(first + level, k) {
+                Some(c) => butterfly::subtract_then_multiply(low, high, c),
+                None => butterfly::add_only(low, high),
             }
-            let c = twiddles
-                .first_constant(first + level)
-                .unwrap_or(Scalar::ONE);
-            low.iter_mut().zip(high).for_each(|(x, y)| {
-                let difference = *x - *y;
-                *x += *y;
-                *y = if c == Scalar::ONE {
-                    difference
-                } else {
-                    difference * c
-                };
-            });
         }
     }
 }

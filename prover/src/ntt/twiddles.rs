@@ -93,28 +93,24 @@ impl Forward<'_> {
     }
 }
 
-/// Constants of (x, y) → (x + y, (x − y) / c).
+/// Constants of (x, y) → (x + y, (x − y) / c), computed as (y − x) · (−1/c).
 pub(super) struct Inverse<'a> {
     table: &'a [Scalar],
     factors: Option<&'a Vec<Scalar>>,
 }
 
 impl Inverse<'_> {
-    /// −1/c for block `k` > 0 of `level`. As 1/ω^e = −ω^(n/2 − e), it stands in the same table:
-    /// negating e flips those bits of k that lie below its highest one.
+    /// −1/c for block `k` of `level`; `None` stands for c = 1. As 1/ω^e = −ω^(n/2 − e), it stands
+    /// in the same table: negating e flips those bits of k that lie below its highest one.
     #[inline(always)]
-    pub(super) fn negated_constant(&self, level: usize, k: usize) -> Scalar {
-        let flip = (1usize << k.ilog2()) - 1;
-        let constant = self.table[k ^ flip];
+    pub(super) fn negated_constant(&self, level: usize, k: usize) -> Option<Scalar> {
+        let Some(highest) = k.checked_ilog2() else {
+            return self.factors.map(|factors| -factors[level]);
+        };
+        let constant = self.table[k ^ ((1 << highest) - 1)];
         match self.factors {
-            Some(factors) => factors[level] * constant,
-            None => constant,
+            Some(factors) => Some(factors[level] * constant),
+            None => Some(constant),
         }
-    }
-
-    /// 1/c for block 0 of `level`; `None` stands for 1.
-    #[inline(always)]
-    pub(super) fn first_constant(&self, level: usize) -> Option<Scalar> {
-        self.factors.map(|factors| factors[level])
     }
 }

@@ -8,7 +8,7 @@ use crate::msm::{
     digits::{Recoded, Windows},
 };
 use cuzk_circuit::Scalar;
-use group::{Curve as _, Group};
+use group::Curve as _;
 use rayon::prelude::*;
 
 /// Scalars whose results one task builds up together, window by window, so that a window's table
@@ -129,6 +129,7 @@ mod tests {
     use super::*;
     use crate::msm::curve::{G1, G2};
     use ff::Field;
+    use group::Group;
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
