@@ -28,6 +28,8 @@ pub enum Operation {
     Double,
     /// ab
     Mul,
+    /// ab by the other algorithm
+    MulKaratsuba,
     /// a^2
     Sqr,
     /// 1/a, or 0 for 0
@@ -132,6 +134,7 @@ impl<F: TestElement> FieldMachine for CpuMachine<F> {
             Operation::Neg => a.neg(),
             Operation::Double => a.double(),
             Operation::Mul => a.mul(b),
+            Operation::MulKaratsuba => a.mul_karatsuba(b),
             Operation::Sqr => a.sqr(),
             Operation::Invert => a.invert(),
             Operation::Commutator => a.mul_sub_mul(b, b, a),
@@ -320,7 +323,7 @@ impl<M: FieldMachine> Checker<'_, M> {
     }
 
     fn multiplicative(&mut self) -> Outcome<(), M> {
-        use Operation::{Add, Commutator, Invert, Mul, Sqr};
+        use Operation::{Add, Commutator, Invert, Mul, MulKaratsuba, Sqr};
         let (a, b, c) = (self.a.clone(), self.b.clone(), self.c.clone());
         let zero: Vec<_> = a.iter().map(|_| M::Element::ZERO).collect();
         let one: Vec<_> = a.iter().map(|_| M::Element::ONE).collect();
@@ -329,6 +332,8 @@ impl<M: FieldMachine> Checker<'_, M> {
         };
         let ba = self.run(Mul, &b, &a)?;
         self.same("ab = ba", Some(ab.clone()), ba)?;
+        let product = self.run(MulKaratsuba, &a, &b)?;
+        self.same("both products ab agree", product, Some(ab.clone()))?;
         let left = self.run(Mul, &ab, &c)?;
         if let Some(bc) = self.run(Mul, &b, &c)? {
             let right = self.run(Mul, &a, &bc)?;

@@ -36,6 +36,8 @@ pub trait Backend<const N: usize> {
     ) -> [u32; N];
     /// (low, high) halves of ab.
     fn mul_wide(a: &[u32; N], b: &[u32; N]) -> ([u32; N], [u32; N]);
+    /// (low, high) halves of a^2.
+    fn sqr_wide(a: &[u32; N]) -> ([u32; N], [u32; N]);
     /// (low + 2^(32 N) high) / R mod p, below high + p + 1, which must not exceed R.
     fn mont_reduce<P: FieldParams<N>>(low: &[u32; N], high: &[u32; N]) -> [u32; N];
     /// The integer whose big-endian bytes are these words read in little-endian order, and back.

@@ -4,6 +4,7 @@ use crate::backend::{Backend, Native};
 use crate::montgomery::Mont;
 use crate::ops::{DivisionSteps, FieldOps};
 use crate::params::FieldParams;
+use crate::wide::Wide;
 
 /// c0 + c1 i, both coefficients in the ranges of their field.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,27 @@ where
             self.c0.mul_sub_mul(&o.c0, &self.c1, &o.c1),
             self.c0.mul_add_mul(&o.c1, &self.c1, &o.c0),
         )
+    }
+
+    /// Three products, two reductions: with t0 = a0 b0, t1 = a1 b1 and
+    /// t2 = (a0 + a1)(b0 + b1), the sums unreduced, (t0 - t1) + (t2 - t0 - t1) i. Ranges for lazy
+    /// fields: t0, t1 < 4p^2 < pR, t2 < 16p^2 < R^2, t2 - t0 - t1 < 8p^2.
+    #[inline(always)]
+    fn mul_karatsuba(&self, o: &Self) -> Self {
+        if !P::LAZY {
+            return self.mul(o);
+        }
+        let t0 = Wide::product(&self.c0, &o.c0);
+        let t1 = Wide::product(&self.c1, &o.c1);
+        let sum = self.c0.add_unreduced(&self.c1);
+        let t2 = Wide::product(&sum, &o.c0.add_unreduced(&o.c1));
+        let c1 = t2.sub(&t0.add(&t1)).reduce();
+        let c1 = if P::DOT2_CLOSED {
+            c1
+        } else {
+            Mont::bounded(c1.limbs())
+        };
+        Self::new(t0.sub_mod(&t1).reduce(), c1)
     }
 
     /// (a0 + a1)(a0 - a1) + 2 a0 a1 i: two products. With 8p <= R the sum and the doubling need no

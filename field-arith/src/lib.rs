@@ -40,4 +40,4 @@ pub mod wide;
 
 pub use bls12_381::{FixedFr, Fp, Fp2, Fr, G1, G1Affine, G1Xyzz, G2, G2Affine, G2Xyzz};
 pub use curve::{Affine, Curve, Xyzz};
-pub use ops::{FieldOps, Multiplier, PerThread};
+pub use ops::{Called, FieldOps, Karatsuba, Multiplier, PerThread};

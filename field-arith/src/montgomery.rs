@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use crate::backend::{Backend, Native};
 use crate::ops::DivisionSteps;
 use crate::params::{FieldParams, TwoAdicParams};
+use crate::wide::Wide;
 
 /// The residue x, held as xR mod p in `N` little-endian 32-bit limbs.
 ///
@@ -97,7 +98,7 @@ where
 
     /// From [0, 2 BOUND) to [0, BOUND) by one conditional subtraction.
     #[inline(always)]
-    fn bounded(limbs: &[u32; N]) -> Self {
+    pub(crate) fn bounded(limbs: &[u32; N]) -> Self {
         let (less, borrow) = Native::sub(limbs, &P::BOUND);
         Self::from_limbs(select(borrow, limbs, &less))
     }
@@ -157,6 +158,18 @@ where
     #[inline(always)]
     pub fn mul_lazy(&self, o: &Self) -> Self {
         Self::from_limbs(Native::mont_mul::<P>(&self.limbs, &o.limbs))
+    }
+
+    /// self * o by Karatsuba's method where that takes fewer multiplications (twelve limbs): about
+    /// a tenth faster than [`mul`](Self::mul) alone, for some sixteen registers more.
+    #[inline(always)]
+    pub fn mul_karatsuba(&self, o: &Self) -> Self {
+        let product = Wide::product(self, o).reduce();
+        if P::LAZY {
+            product
+        } else {
+            product.canonical()
+        }
     }
 
     /// self^2.

@@ -23,6 +23,11 @@ pub trait FieldOps: bytemuck::Pod + PartialEq + Debug + Send + Sync {
     fn double(&self) -> Self;
     /// self * o.
     fn mul(&self, o: &Self) -> Self;
+    /// self * o with fewer multiplications for more additions and registers.
+    #[inline(always)]
+    fn mul_karatsuba(&self, o: &Self) -> Self {
+        self.mul(o)
+    }
     /// self^2.
     fn sqr(&self) -> Self;
     /// self * b - c * d, with one reduction where the field can.
@@ -83,6 +88,57 @@ impl<F: FieldOps> Multiplier<F> for PerThread {
     }
 }
 
+/// Each thread multiplies for itself, with the fewest multiplications and the most registers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Karatsuba;
+
+impl<F: FieldOps> Multiplier<F> for Karatsuba {
+    #[inline(always)]
+    fn mul(&self, a: &F, b: &F) -> F {
+        a.mul_karatsuba(b)
+    }
+    #[inline(always)]
+    fn sqr(&self, a: &F) -> F {
+        a.sqr()
+    }
+}
+
+/// As [`Karatsuba`], but with one copy of the code in a kernel, which is called: for formulas over
+/// extension fields, whose inlined multiplications outgrow the instruction cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Called;
+
+/// Operands and result by value: the C ABI passes them in registers.
+#[inline(never)]
+#[allow(
+    improper_ctypes_definitions,
+    reason = "both sides are this crate's Rust code"
+)]
+extern "C" fn called_mul<F: FieldOps>(a: F, b: F) -> F {
+    a.mul_karatsuba(&b)
+}
+
+/// See [`called_mul`].
+#[inline(never)]
+#[allow(
+    improper_ctypes_definitions,
+    reason = "both sides are this crate's Rust code"
+)]
+extern "C" fn called_sqr<F: FieldOps>(a: F) -> F {
+    a.sqr()
+}
+
+impl<F: FieldOps> Multiplier<F> for Called {
+    #[inline(always)]
+    fn mul(&self, a: &F, b: &F) -> F {
+        called_mul(*a, *b)
+    }
+    #[inline(always)]
+    fn sqr(&self, a: &F) -> F {
+        called_sqr(*a)
+    }
+}
+
 /// Inversion by division steps, implemented once per limb count.
 pub trait DivisionSteps {
     /// 1/self; 0 for 0. Canonical.
@@ -115,6 +171,10 @@ where
     #[inline(always)]
     fn mul(&self, o: &Self) -> Self {
         self.mul(o)
+    }
+    #[inline(always)]
+    fn mul_karatsuba(&self, o: &Self) -> Self {
+        self.mul_karatsuba(o)
     }
     #[inline(always)]
     fn sqr(&self) -> Self {

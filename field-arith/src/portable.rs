@@ -183,6 +183,11 @@ impl<const N: usize> Backend<N> for Portable {
     }
 
     #[inline]
+    fn sqr_wide(a: &[u32; N]) -> ([u32; N], [u32; N]) {
+        Self::mul_wide(a, a)
+    }
+
+    #[inline]
     fn mont_reduce<P: FieldParams<N>>(low: &[u32; N], high: &[u32; N]) -> [u32; N] {
         let p = words(&P::MODULUS);
         let inv = inverse64(p[0], P::INV);

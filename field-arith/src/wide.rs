@@ -34,6 +34,13 @@ where
         Self::new(low, high)
     }
 
+    /// The square of the representative.
+    #[inline(always)]
+    pub fn square(a: &Mont<P, N>) -> Self {
+        let (low, high) = Native::sqr_wide(a.limbs());
+        Self::new(low, high)
+    }
+
     /// self + o, which must be below R^2.
     #[inline(always)]
     pub fn add(&self, o: &Self) -> Self {

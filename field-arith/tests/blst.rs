@@ -81,6 +81,7 @@ fn scalar_operations_agree_with_blst_and_stay_canonical() {
             check(a.add(b), x + y);
             check(a.sub(b), x - y);
             check(a.mul(b), x * y);
+            check(a.mul_karatsuba(b), x * y);
             check(a.mul_lazy(b).canonical(), x * y);
             check(a.mul_add_mul(b, a, a), x * y + x * x);
             check(a.mul_sub_mul(b, b, b), x * y - y * y);
@@ -112,6 +113,7 @@ fn base_field_operations_agree_with_blst_over_the_whole_lazy_range() {
             check(a.add(b), x + y);
             check(a.sub(b), x - y);
             check(a.mul(b), x * y);
+            check(a.mul_karatsuba(b), x * y);
             check(a.mul_add_mul(b, a, a), x * y + x * x);
             check(a.mul_sub_mul(b, b, b), x * y - y * y);
             assert_eq!(a == b, x == y);
@@ -137,6 +139,7 @@ fn quadratic_extension_agrees_with_blst_over_the_whole_lazy_range() {
         for b in &values {
             let y = blst_fp2(b);
             assert_eq!(blst_fp2(&a.mul(b)), x * y);
+            assert_eq!(blst_fp2(&a.mul_karatsuba(b)), x * y);
             assert_eq!(blst_fp2(&a.add(b)), x + y);
             assert_eq!(blst_fp2(&a.sub(b)), x - y);
             assert_eq!(blst_fp2(&a.mul_sub_mul(b, b, b)), x * y - y * y);

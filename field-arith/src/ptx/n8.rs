@@ -132,9 +132,9 @@ fn reduce<P: FieldParams<8>>(mut e: [u32; 8], mut o: [u32; 8]) -> [u32; 8] {
 
 /// Columns (E, O) of ab: 64 products.
 #[inline(always)]
-fn mul_columns(a: &[u32; 8], b: &[u32; 8]) -> ([u32; 16], [u32; 16]) {
-    let mut ev = [0u32; 16];
-    let mut od = [0u32; 16];
+fn mul_columns(a: &[u32; 8], b: &[u32; 8]) -> ([u32; 18], [u32; 18]) {
+    let mut ev = [0u32; 18];
+    let mut od = [0u32; 18];
     macro_rules! even { ($acc:ident $i:literal [$($p:literal)*] $c:literal) => {
         row!($acc, chain4, b[$i], [$($p)*], [a[0], a[2], a[4], a[6]], $c)
     } }
@@ -191,6 +191,22 @@ fn sqr_columns(a: &[u32; 8]) -> ([u32; 18], [u32; 18]) {
     (ev, od)
 }
 
+/// (low, high) of E + O.
+#[inline(always)]
+fn join_columns(e: &[u32; 18], o: &[u32; 18]) -> ([u32; 8], [u32; 8]) {
+    let (low, carry) = add8_carry(
+        &[e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]],
+        &[0, o[1], o[2], o[3], o[4], o[5], o[6], o[7]],
+        0,
+    );
+    let (high, _) = add8_carry(
+        &[e[8], e[9], e[10], e[11], e[12], e[13], e[14], e[15]],
+        &[o[8], o[9], o[10], o[11], o[12], o[13], o[14], o[15]],
+        carry,
+    );
+    (low, high)
+}
+
 impl Backend<8> for Ptx {
     #[inline(always)]
     fn add(a: &[u32; 8], b: &[u32; 8]) -> [u32; 8] {
@@ -229,16 +245,12 @@ impl Backend<8> for Ptx {
 
     #[inline(always)]
     fn mont_sqr<P: FieldParams<8>>(a: &[u32; 8]) -> [u32; 8] {
-        let (e, o) = sqr_columns(a);
-        let low = reduce::<P>(
-            [e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]],
-            [o[1], o[2], o[3], o[4], o[5], o[6], o[7], 0],
-        );
-        let high = add8(
-            &[e[8], e[9], e[10], e[11], e[12], e[13], e[14], e[15]],
-            &[o[8], o[9], o[10], o[11], o[12], o[13], o[14], o[15]],
-        );
-        add8(&low, &high)
+        // rows that are reduced at once spare a unit modulus the carries of a separate reduction
+        if const { is_unit_modulus::<P>() } {
+            return Self::mont_mul::<P>(a, a);
+        }
+        let (low, high) = Self::sqr_wide(a);
+        Self::mont_reduce::<P>(&low, &high)
     }
 
     /// Full products first, because the sum of a, c and p may not fit in eight limbs.
@@ -258,17 +270,13 @@ impl Backend<8> for Ptx {
     #[inline(always)]
     fn mul_wide(a: &[u32; 8], b: &[u32; 8]) -> ([u32; 8], [u32; 8]) {
         let (e, o) = mul_columns(a, b);
-        let (low, carry) = add8_carry(
-            &[e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]],
-            &[0, o[1], o[2], o[3], o[4], o[5], o[6], o[7]],
-            0,
-        );
-        let (high, _) = add8_carry(
-            &[e[8], e[9], e[10], e[11], e[12], e[13], e[14], e[15]],
-            &[o[8], o[9], o[10], o[11], o[12], o[13], o[14], o[15]],
-            carry,
-        );
-        (low, high)
+        join_columns(&e, &o)
+    }
+
+    #[inline(always)]
+    fn sqr_wide(a: &[u32; 8]) -> ([u32; 8], [u32; 8]) {
+        let (e, o) = sqr_columns(a);
+        join_columns(&e, &o)
     }
 
     #[inline(always)]
