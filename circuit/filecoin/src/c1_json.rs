@@ -174,7 +174,12 @@ impl<T: Shape> Challenge<T> {
         arities: &Arities,
     ) -> Result<(), RequestError> {
         let at = |field: &str| format!("{}.{field}", place());
-        check_proof_of(&|| at("comm_d_proofs"), &self.comm_d_proofs, &arities.data, node)?;
+        check_proof_of(
+            &|| at("comm_d_proofs"),
+            &self.comm_d_proofs,
+            &arities.data,
+            node,
+        )?;
         check_proof_of(
             &|| at("comm_r_last_proof"),
             &self.comm_r_last_proof,
@@ -185,7 +190,8 @@ impl<T: Shape> Challenge<T> {
         for (i, labeling) in self.labeling_proofs.iter().enumerate() {
             labeling.check(&|| at(&format!("labeling_proofs[{i}]")), i + 1, node)?;
         }
-        self.encoding_proof.check(&|| at("encoding_proof"), layers, node)?;
+        self.encoding_proof
+            .check(&|| at("encoding_proof"), layers, node)?;
         self.check_columns(&|| at("replica_column_proofs"), node, layers, arities)
     }
 
@@ -237,7 +243,12 @@ impl<T: Shape> Challenge<T> {
             .chain(&columns.drg_parents)
             .chain(&columns.exp_parents)
             .try_for_each(|column| {
-                check_same(place, "column tree root", comm_c, &column.inclusion_proof.root())
+                check_same(
+                    place,
+                    "column tree root",
+                    comm_c,
+                    &column.inclusion_proof.root(),
+                )
             })
     }
 
@@ -261,7 +272,11 @@ impl<T: Shape> Challenge<T> {
                 .into_iter()
                 .map(|l| LabelingProof::new(l.layer_index, l.node, l.parents))
                 .collect(),
-            encoding_proof: EncodingProof::new(encoding.layer_index, encoding.node, encoding.parents),
+            encoding_proof: EncodingProof::new(
+                encoding.layer_index,
+                encoding.node,
+                encoding.parents,
+            ),
         }
     }
 }

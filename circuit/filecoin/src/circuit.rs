@@ -15,7 +15,7 @@ use storage_proofs_update::{
 };
 
 use crate::error::RequestError;
-use crate::guard::guarded;
+use crate::guard::{caught, guarded};
 use crate::kind::{CircuitId, ProofKind, SectorSize};
 use crate::registered::{SealVariant, seal_proof};
 use crate::shape::{Shape, by_shape, porep_params, post_params, window_config, winning_config};
@@ -35,7 +35,10 @@ pub enum FilecoinCircuit {
 }
 
 /// The circuits over one tree shape.
-#[expect(private_bounds, reason = "the shapes are storage-proofs' own, sealed here")]
+#[expect(
+    private_bounds,
+    reason = "the shapes are storage-proofs' own, sealed here"
+)]
 pub enum Circuits<T: Shape> {
     /// Proof of replication.
     Porep(StackedCircuit<T, Sha256Hasher>),
@@ -82,12 +85,18 @@ impl<T: Shape> Circuit<Scalar> for Circuits<T> {
 }
 
 impl Circuit<Scalar> for FilecoinCircuit {
+    /// A panic of storage-proofs' gadgets becomes a [`SynthesisError::IoError`] with its message;
+    /// the constraint system is then as incomplete as after any other error.
     fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
-        match self {
+        caught(|| match self {
             Self::Base(circuit) => circuit.synthesize(cs),
             Self::Sub8(circuit) => circuit.synthesize(cs),
             Self::Top2(circuit) => circuit.synthesize(cs),
-        }
+        })
+        .unwrap_or_else(|panic| {
+            let message = format!("storage-proofs panicked in synthesis: {panic}");
+            Err(std::io::Error::other(message).into())
+        })
     }
 }
 
@@ -114,10 +123,12 @@ fn blank<T: Shape>(kind: ProofKind, size: SectorSize) -> Result<FilecoinCircuit,
             let config = blank_seal_proof(size).as_v1_config();
             let params = porep_params::<T>(&config)?;
             guarded("building the blank replication circuit", || {
-                Ok::<_, String>(T::porep(<StackedCompound<T, Sha256Hasher> as CompoundProof<
-                    StackedDrg<'_, T, Sha256Hasher>,
-                    _,
-                >>::blank_circuit(&params)))
+                Ok::<_, String>(T::porep(
+                    <StackedCompound<T, Sha256Hasher> as CompoundProof<
+                        StackedDrg<'_, T, Sha256Hasher>,
+                        _,
+                    >>::blank_circuit(&params),
+                ))
             })
         }
         ProofKind::Winning | ProofKind::Window => {

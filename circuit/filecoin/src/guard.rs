@@ -7,26 +7,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::error::RequestError;
 
 /// Runs `work`, a call into storage-proofs; `action` says what it does, for the error.
-///
-/// storage-proofs asserts and unwraps on data that a hostile client can choose. The request's data
-/// is only read, so nothing is left half-changed when a panic is caught here. (The process's panic
-/// hook still runs first and may print the panic.)
 pub(crate) fn guarded<T, E: Display>(
     action: &'static str,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, RequestError> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match caught(work) {
         Ok(Ok(value)) => Ok(value),
         // The alternate form of an anyhow error is its whole chain on one line.
         Ok(Err(error)) => Err(RequestError::StorageProofs {
             action,
             message: format!("{error:#}"),
         }),
-        Err(payload) => Err(RequestError::Panic {
-            action,
-            message: panic_message(payload.as_ref()),
-        }),
+        Err(message) => Err(RequestError::Panic { action, message }),
     }
+}
+
+/// Runs `work` and turns a panic into its message.
+///
+/// storage-proofs asserts and unwraps on data that a hostile client can choose. The request's data
+/// is only read, and what is written is given up on error, so nothing half-changed is used after a
+/// panic is caught here. (The process's panic hook still runs first and may print the panic.)
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| panic_message(payload.as_ref()))
 }
 
 /// The text of a panic's payload.
@@ -48,7 +50,9 @@ mod tests {
             panic!("only {} left", 3)
         });
         let error = result.unwrap_err();
-        assert!(matches!(&error, RequestError::Panic { action: "count", message } if message == "only 3 left"));
+        assert!(
+            matches!(&error, RequestError::Panic { action: "count", message } if message == "only 3 left")
+        );
     }
 
     #[test]

@@ -172,9 +172,11 @@ impl CircuitId {
 
     /// All twenty circuits.
     pub fn all() -> impl Iterator<Item = Self> {
-        ProofKind::ALL
-            .into_iter()
-            .flat_map(|kind| SectorSize::ALL.into_iter().map(move |size| Self { kind, size }))
+        ProofKind::ALL.into_iter().flat_map(|kind| {
+            SectorSize::ALL
+                .into_iter()
+                .map(move |size| Self { kind, size })
+        })
     }
 }
 
@@ -221,8 +223,14 @@ mod tests {
     fn the_names_of_the_wire_contract_are_known() {
         let id = |kind, size| Ok(CircuitId::new(kind, size));
         assert_eq!("porep-32g".parse(), id(ProofKind::Porep, SectorSize::Gib32));
-        assert_eq!("wpost-64g".parse(), id(ProofKind::Window, SectorSize::Gib64));
-        assert_eq!("winning-512m".parse(), id(ProofKind::Winning, SectorSize::Mib512));
+        assert_eq!(
+            "wpost-64g".parse(),
+            id(ProofKind::Window, SectorSize::Gib64)
+        );
+        assert_eq!(
+            "winning-512m".parse(),
+            id(ProofKind::Winning, SectorSize::Mib512)
+        );
         assert_eq!("snap-8m".parse(), id(ProofKind::Update, SectorSize::Mib8));
     }
 
@@ -239,7 +247,15 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_and_quoted() {
-        for name in ["", "porep", "porep-", "porep-16g", "porep-32G ", "post-32g", "-32g"] {
+        for name in [
+            "",
+            "porep",
+            "porep-",
+            "porep-16g",
+            "porep-32G ",
+            "post-32g",
+            "-32g",
+        ] {
             let error = name.parse::<CircuitId>().unwrap_err();
             assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
         }

@@ -159,15 +159,18 @@ pub(crate) fn element<D: Domain>(field: &str, bytes: &[u8; 32]) -> Result<D, Req
 /// As [`element`], and refuses zero, which no honest commitment is.
 pub(crate) fn commitment<D: Domain>(field: &str, bytes: &[u8; 32]) -> Result<D, RequestError> {
     if *bytes == [0; 32] {
-        return Err(RequestError::mismatch(field, "a commitment", "32 zero bytes"));
+        return Err(RequestError::mismatch(
+            field,
+            "a commitment",
+            "32 zero bytes",
+        ));
     }
     element(field, bytes)
 }
 
 /// Whether 32 little-endian bytes are a number below the modulus of the scalar field.
 pub(crate) fn is_canonical(bytes: &[u8]) -> bool {
-    <[u8; 32]>::try_from(bytes)
-        .is_ok_and(|repr| bool::from(Scalar::from_repr(repr).is_some()))
+    <[u8; 32]>::try_from(bytes).is_ok_and(|repr| bool::from(Scalar::from_repr(repr).is_some()))
 }
 
 /// Lower-case hexadecimal, for error messages.

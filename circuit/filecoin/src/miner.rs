@@ -28,6 +28,9 @@ mod tests {
         assert_eq!(prover_id(0), [0; 32]);
         assert_eq!(prover_id(127)[..2], [0x7f, 0]);
         assert_eq!(prover_id(128)[..3], [0x80, 0x01, 0]);
-        assert_eq!(prover_id(u64::MAX)[..11], [255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0]);
+        assert_eq!(
+            prover_id(u64::MAX)[..11],
+            [255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0]
+        );
     }
 }

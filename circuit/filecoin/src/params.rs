@@ -141,8 +141,13 @@ mod tests {
         let mut stems = std::collections::BTreeSet::new();
         for id in CircuitId::all() {
             let stem = id.params_file_stem().unwrap();
-            let published = get_parameter_data_from_id(&format!("{stem}.params"));
-            assert_eq!(published.map(|data| data.sector_size), Some(id.size.bytes()), "{id}");
+            let file = format!("{stem}.params");
+            let published = get_parameter_data_from_id(&file);
+            assert_eq!(
+                published.map(|data| data.sector_size),
+                Some(id.size.bytes()),
+                "{id}"
+            );
             assert!(stems.insert(stem), "{id}");
         }
     }
@@ -152,7 +157,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let id = CircuitId::new(ProofKind::Update, SectorSize::Mib8);
         let path = id.write_meta(dir.path()).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"sector_size":8388608}"#);
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            r#"{"sector_size":8388608}"#
+        );
         assert!(path.extension().is_some_and(|e| e == "meta"));
         let missing = dir.path().join("missing");
         let error = id.write_meta(&missing).unwrap_err().to_string();

@@ -104,7 +104,10 @@ impl Registered {
     /// The sector size that the number names.
     pub(crate) fn size(self) -> SectorSize {
         match self {
-            Self::Seal(size, _) | Self::Winning(size) | Self::Window(size, _) | Self::Update(size) => size,
+            Self::Seal(size, _)
+            | Self::Winning(size)
+            | Self::Window(size, _)
+            | Self::Update(size) => size,
         }
     }
 }
@@ -137,7 +140,9 @@ mod tests {
         assert!(Registered::from_number(ProofKind::Window, 15).is_err());
         assert!(Registered::from_number(ProofKind::Update, u64::MAX).is_err());
         assert_eq!(
-            Registered::from_number(ProofKind::Window, 13).unwrap().size(),
+            Registered::from_number(ProofKind::Window, 13)
+                .unwrap()
+                .size(),
             SectorSize::Gib32
         );
     }

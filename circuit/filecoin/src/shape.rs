@@ -6,7 +6,9 @@ use filecoin_proofs::constants::{
     SectorShapeBase, SectorShapeSub8, SectorShapeTop2, WINDOW_POST_CHALLENGE_COUNT,
     WINDOW_POST_SECTOR_COUNT, WINNING_POST_CHALLENGE_COUNT, WINNING_POST_SECTOR_COUNT,
 };
-use filecoin_proofs::parameters::{setup_params, window_post_setup_params, winning_post_setup_params};
+use filecoin_proofs::parameters::{
+    setup_params, window_post_setup_params, winning_post_setup_params,
+};
 use filecoin_proofs::{PoRepConfig, PoStConfig, PoStType};
 use storage_proofs_core::api_version::ApiVersion;
 use storage_proofs_core::merkle::MerkleTreeTrait;

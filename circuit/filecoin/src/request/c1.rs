@@ -49,7 +49,7 @@ pub(super) struct Wrapper<'a> {
     /// Present in the files of [`super::ProofRequest::to_json`] only.
     pub(super) kind: Option<IgnoredAny>,
     #[serde(rename = "SectorNum")]
-    sector_number: Option<u64>,
+    pub(super) sector_number: Option<u64>,
     #[serde(borrow, rename = "Phase1Out")]
     phase1_out: Option<Cow<'a, str>>,
     #[serde(rename = "SectorSize")]
@@ -156,7 +156,9 @@ fn parse_bare(bytes: &[u8], field: &str, expected: Expected) -> Result<Request, 
     let header = Header::check(&output, variant, expected.origin)?;
     let circuit = CircuitId::new(ProofKind::Porep, size);
     Ok(match output.vanilla_proofs {
-        Vanilla::StackedDrg2KiBV1(p) | Vanilla::StackedDrg8MiBV1(p) | Vanilla::StackedDrg512MiBV1(p) => {
+        Vanilla::StackedDrg2KiBV1(p)
+        | Vanilla::StackedDrg8MiBV1(p)
+        | Vanilla::StackedDrg512MiBV1(p) => {
             Request::new(circuit, PorepJob::<SectorShapeBase>::check(header, p)?)
         }
         Vanilla::StackedDrg32GiBV1(p) => {
@@ -191,7 +193,11 @@ impl Header {
         let comm_d = commitment("comm_d", &output.comm_d)?;
         let replica_id = commitment("replica_id", &output.replica_id)?;
         if output.seed == [0; 32] {
-            return Err(RequestError::mismatch("seed", "a random value", "32 zero bytes"));
+            return Err(RequestError::mismatch(
+                "seed",
+                "a random value",
+                "32 zero bytes",
+            ));
         }
         if let Some(origin) = origin {
             let derived = generate_replica_id::<PoseidonHasher, _>(
@@ -202,7 +208,12 @@ impl Header {
                 &config.porep_id,
             );
             check_same(
-                &|| format!("replica_id of miner {}, sector {}", origin.miner_id, origin.sector_number),
+                &|| {
+                    format!(
+                        "replica_id of miner {}, sector {}",
+                        origin.miner_id, origin.sector_number
+                    )
+                },
                 "value",
                 &derived,
                 &replica_id,
@@ -366,7 +377,9 @@ impl<T: Shape> Job for PorepJob<T> {
     fn verify(&self, proof: &[u8]) -> Result<bool, RequestError> {
         let header = &self.header;
         // `verify_seal` expects an aggregate for non-interactive seals, which is made elsewhere.
-        let Some(origin) = header.origin.filter(|_| header.variant != SealVariant::NonInteractive)
+        let Some(origin) = header
+            .origin
+            .filter(|_| header.variant != SealVariant::NonInteractive)
         else {
             return self.verify_with_replica_id(proof);
         };

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::c1::{self, Expected};
+use super::c1::{self, C1Origin, Expected};
 use super::{ProofRequest, Request};
 use crate::error::RequestError;
 use crate::kind::{ProofKind, SectorSize};
@@ -66,7 +66,11 @@ impl ProofRequest {
             comm_r_new: STANDARD.encode(&self.comm_r_new),
             comm_d_new: STANDARD.encode(&self.comm_d_new),
             vanilla_proof: STANDARD.encode(&self.vanilla_proof),
-            vanilla_proofs: self.vanilla_proofs.iter().map(|p| STANDARD.encode(p)).collect(),
+            vanilla_proofs: self
+                .vanilla_proofs
+                .iter()
+                .map(|p| STANDARD.encode(p))
+                .collect(),
         };
         serde_json::to_vec(&document).map_err(|e| RequestError::json("request", &e))
     }
@@ -82,7 +86,10 @@ impl ProofRequest {
         let kind: ProofKind = document.kind.parse().map_err(name("kind"))?;
         let sector_size = match document.sector_size.as_str() {
             "" => 0,
-            text => text.parse::<SectorSize>().map_err(name("sector_size"))?.bytes(),
+            text => text
+                .parse::<SectorSize>()
+                .map_err(name("sector_size"))?
+                .bytes(),
         };
         let proofs = document.vanilla_proofs.iter().enumerate();
         Ok(Self {
@@ -119,4 +126,26 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Request, RequestError> {
         return Request::parse(&ProofRequest::from_json(bytes)?);
     }
     c1::parse_document(bytes, keys, Expected::default())
+}
+
+/// Parses a file's contents in any of the formats, for the sector of a known miner.
+pub(super) fn parse_of(bytes: &[u8], miner_id: u64) -> Result<Request, RequestError> {
+    let keys = c1::wrapper(bytes)?;
+    if keys.kind.is_some() {
+        return Request::parse(&ProofRequest {
+            miner_id,
+            ..ProofRequest::from_json(bytes)?
+        });
+    }
+    let Some(sector_number) = keys.sector_number else {
+        return Err(RequestError::Missing {
+            field: "SectorNum",
+            kind: ProofKind::Porep,
+        });
+    };
+    let origin = C1Origin {
+        miner_id,
+        sector_number,
+    };
+    Request::from_c1_of(bytes, origin)
 }

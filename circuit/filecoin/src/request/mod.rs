@@ -99,6 +99,16 @@ impl Request {
         file::parse(bytes)
     }
 
+    /// As [`Request::from_file_bytes`], for the sector of a known miner: a C1 file's replica id must be
+    /// theirs, and the official check is then `verify_seal` itself.
+    ///
+    /// # Errors
+    /// As [`Request::from_file_bytes`]; when the sector is another miner's; and when a C1 file does
+    /// not state its sector number.
+    pub fn from_file_bytes_of(bytes: &[u8], miner_id: u64) -> Result<Self, RequestError> {
+        file::parse_of(bytes, miner_id)
+    }
+
     /// Reads a file and parses it with [`Request::from_file_bytes`].
     ///
     /// # Errors

@@ -77,7 +77,11 @@ impl<T: Shape> PostJob<T> {
     /// answer; `configs` are tried in order and must not be empty.
     pub(super) fn check(fields: &Fields<'_>, configs: &[PoStConfig]) -> Result<Self, RequestError> {
         let Some(first) = configs.first() else {
-            return Err(RequestError::mismatch("registered_proof", "a proof type", "none"));
+            return Err(RequestError::mismatch(
+                "registered_proof",
+                "a proof type",
+                "none",
+            ));
         };
         check_sector_count(first, fields.vanilla_proofs.len())?;
         let mut sectors = fields
@@ -117,7 +121,9 @@ impl<T: Shape> PostJob<T> {
                 k: None,
             },
             nodes: Vec::new(),
-            proof: fallback::Proof { sectors: Vec::new() },
+            proof: fallback::Proof {
+                sectors: Vec::new(),
+            },
             partition_index: if winning { 0 } else { fields.partition_index },
             config,
             params,
@@ -174,7 +180,8 @@ impl<T: Shape> Sector<T> {
         challenges: usize,
     ) -> Result<Self, RequestError> {
         let field = || format!("vanilla_proofs[{index}]");
-        let sector: FallbackPoStSectorProof<T> = decode(&field(), "FallbackPoStSectorProof", bytes)?;
+        let sector: FallbackPoStSectorProof<T> =
+            decode(&field(), "FallbackPoStSectorProof", bytes)?;
         let mut proofs = sector.vanilla_proof.sectors;
         let (Some(proof), true) = (proofs.pop(), proofs.is_empty()) else {
             return Err(RequestError::Count {
@@ -238,10 +245,20 @@ fn check_sector<T: Shape>(
     for (n, inclusion) in proof.inclusion_proofs.iter().enumerate() {
         let at = || format!("{}: inclusion proof {n}", place());
         nodes.push(check_proof(&at, inclusion, &arities)?);
-        check_same(&at, "replica tree root", &proof.comm_r_last, &inclusion.root())?;
+        check_same(
+            &at,
+            "replica tree root",
+            &proof.comm_r_last,
+            &inclusion.root(),
+        )?;
     }
     let derived = <PoseidonHasher as Hasher>::Function::hash2(&proof.comm_c, &proof.comm_r_last);
-    check_same(place, "hash of comm_c and comm_r_last (comm_r)", comm_r, &derived)?;
+    check_same(
+        place,
+        "hash of comm_c and comm_r_last (comm_r)",
+        comm_r,
+        &derived,
+    )?;
     Ok(nodes)
 }
 
@@ -386,7 +403,11 @@ impl<T: Shape> Job for PostJob<T> {
                 .map(|slot| self.sector_inputs(slot))
                 .collect::<GuardedResult<Vec<_>>>()?;
             let slots = self.params.sector_count;
-            Ok::<_, String>((0..slots).flat_map(|slot| sectors[slot.min(last)].clone()).collect())
+            Ok::<_, String>(
+                (0..slots)
+                    .flat_map(|slot| sectors[slot.min(last)].clone())
+                    .collect(),
+            )
         })
     }
 
@@ -395,8 +416,14 @@ impl<T: Shape> Job for PostJob<T> {
         if self.config.typ == PoStType::Winning {
             return guarded("verifying the winning proof", || {
                 let replicas = [(sectors[0].id, replica_info(&sectors[0])?)];
-                verify_winning_post::<T>(&self.config, &self.randomness, &replicas, self.prover_id, proof)
-                    .map_err(|error| format!("{error:#}"))
+                verify_winning_post::<T>(
+                    &self.config,
+                    &self.randomness,
+                    &replicas,
+                    self.prover_id,
+                    proof,
+                )
+                .map_err(|error| format!("{error:#}"))
             });
         }
         if self.config.api_version != ApiVersion::V1_2_0 && self.partition_index > 0 {
@@ -407,8 +434,14 @@ impl<T: Shape> Job for PostJob<T> {
                 .iter()
                 .map(|sector| Ok((sector.id, replica_info(sector)?)))
                 .collect::<GuardedResult<BTreeMap<_, _>>>()?;
-            verify_window_post::<T>(&self.config, &self.randomness, &replicas, self.prover_id, proof)
-                .map_err(|error| format!("{error:#}"))
+            verify_window_post::<T>(
+                &self.config,
+                &self.randomness,
+                &replicas,
+                self.prover_id,
+                proof,
+            )
+            .map_err(|error| format!("{error:#}"))
         })
     }
 

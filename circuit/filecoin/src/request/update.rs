@@ -3,7 +3,9 @@
 use cuzk_circuit::Scalar;
 use filecoin_hashers::poseidon::PoseidonHasher;
 use filecoin_hashers::{HashFunction, Hasher};
-use filecoin_proofs::{SectorUpdateConfig, verify_empty_sector_update_proof, verify_partition_proofs};
+use filecoin_proofs::{
+    SectorUpdateConfig, verify_empty_sector_update_proof, verify_partition_proofs,
+};
 use rayon::prelude::*;
 use storage_proofs_core::compound_proof::CompoundProof;
 use storage_proofs_core::merkle::MerkleProofTrait;
@@ -48,7 +50,8 @@ type Compound<T> = EmptySectorUpdateCompound<T>;
 impl<T: Shape> UpdateJob<T> {
     /// Decodes and checks the partition proofs.
     pub(super) fn check(fields: &Fields<'_>) -> Result<Self, RequestError> {
-        let config = SectorUpdateConfig::from_porep_config(&blank_seal_proof(fields.size).as_v1_config());
+        let config =
+            SectorUpdateConfig::from_porep_config(&blank_seal_proof(fields.size).as_v1_config());
         let params = guarded("preparing the update parameters", || {
             Ok::<_, String>(PublicParams::from_sector_size(fields.size.bytes()))
         })?;
@@ -97,7 +100,11 @@ fn decode_partition<T: Shape>(
     let proof: PartitionProof<T> = decode(&place(), "PartitionProof", bytes)?;
     for (list, expected, found) in [
         ("apex_leafs", params.apex_leaf_count, proof.apex_leafs.len()),
-        ("challenge_proofs", params.challenge_count, proof.challenge_proofs.len()),
+        (
+            "challenge_proofs",
+            params.challenge_count,
+            proof.challenge_proofs.len(),
+        ),
     ] {
         if expected != found {
             return Err(RequestError::Count {
@@ -130,23 +137,63 @@ fn check_challenges<T: Shape>(
     for (i, (opened, &node)) in proof.challenge_proofs.iter().zip(challenges).enumerate() {
         let at = |tree: &str| format!("{}: challenge {i}: {tree}", place());
         let node = node as usize;
-        check_proof_of(&|| at("proof_r_old"), &opened.proof_r_old, &arities.replica, node)?;
-        check_proof_of(&|| at("proof_d_new"), &opened.proof_d_new, &arities.data, node)?;
-        check_proof_of(&|| at("proof_r_new"), &opened.proof_r_new, &arities.replica, node)?;
+        check_proof_of(
+            &|| at("proof_r_old"),
+            &opened.proof_r_old,
+            &arities.replica,
+            node,
+        )?;
+        check_proof_of(
+            &|| at("proof_d_new"),
+            &opened.proof_d_new,
+            &arities.data,
+            node,
+        )?;
+        check_proof_of(
+            &|| at("proof_r_new"),
+            &opened.proof_r_new,
+            &arities.replica,
+            node,
+        )?;
         let data_root = opened.proof_d_new.root();
-        check_same(&|| at("proof_d_new"), "root (comm_d_new)", &public.comm_d_new, &data_root)?;
+        check_same(
+            &|| at("proof_d_new"),
+            "root (comm_d_new)",
+            &public.comm_d_new,
+            &data_root,
+        )?;
         // All challenges share the roots of the first, which make up the commitments.
         if i == 0 {
             let hash = <PoseidonHasher as Hasher>::Function::hash2;
             let old = hash(&proof.comm_c, &opened.proof_r_old.root());
             let new = hash(&proof.comm_c, &opened.proof_r_new.root());
-            check_same(&|| at("proof_r_old"), "comm_r_old", &public.comm_r_old, &old)?;
-            check_same(&|| at("proof_r_new"), "comm_r_new", &public.comm_r_new, &new)?;
+            check_same(
+                &|| at("proof_r_old"),
+                "comm_r_old",
+                &public.comm_r_old,
+                &old,
+            )?;
+            check_same(
+                &|| at("proof_r_new"),
+                "comm_r_new",
+                &public.comm_r_new,
+                &new,
+            )?;
         }
         let first = &proof.challenge_proofs[0];
         let (old, new) = (first.proof_r_old.root(), first.proof_r_new.root());
-        check_same(&|| at("proof_r_old"), "root", &old, &opened.proof_r_old.root())?;
-        check_same(&|| at("proof_r_new"), "root", &new, &opened.proof_r_new.root())?;
+        check_same(
+            &|| at("proof_r_old"),
+            "root",
+            &old,
+            &opened.proof_r_old.root(),
+        )?;
+        check_same(
+            &|| at("proof_r_new"),
+            "root",
+            &new,
+            &opened.proof_r_new.root(),
+        )?;
     }
     Ok(())
 }

@@ -114,10 +114,12 @@ fn parse_porep(request: &ProofRequest) -> Result<Request, RequestError> {
     if request.vanilla_proof.is_empty() {
         return Err(request.missing("vanilla_proof"));
     }
-    let variant = request.registered()?.and_then(|registered| match registered {
-        Registered::Seal(_, variant) => Some(variant),
-        _ => None,
-    });
+    let variant = request
+        .registered()?
+        .and_then(|registered| match registered {
+            Registered::Seal(_, variant) => Some(variant),
+            _ => None,
+        });
     let origin = C1Origin {
         miner_id: request.miner_id,
         sector_number: request.sector_number,
@@ -200,7 +202,13 @@ fn commitment_bytes(
     if bytes.is_empty() {
         return Err(request.missing(field));
     }
-    fixed(field, bytes.strip_prefix(cid_prefix).filter(|rest| rest.len() == 32).unwrap_or(bytes))
+    fixed(
+        field,
+        bytes
+            .strip_prefix(cid_prefix)
+            .filter(|rest| rest.len() == 32)
+            .unwrap_or(bytes),
+    )
 }
 
 /// Decodes one bincode value that fills `bytes` exactly.

@@ -1,9 +1,10 @@
 //! Really sealed test sectors: random data through all sealing phases, and requests about it.
 //!
 //! Everything is done by storage-proofs, so sealing takes the time and the space that it takes: tens
-//! of milliseconds for 2 KiB, hours and hundreds of gigabytes for 32 GiB (for large circuits see
-//! [`crate::fabricate`]). storage-proofs also keeps a graph cache per sector size under
-//! `FIL_PROOFS_PARENT_CACHE` (default `/var/tmp/filecoin-parents`).
+//! of milliseconds for 2 KiB, minutes for 512 MiB. Sectors of 32 and 64 GiB take hours and hundreds
+//! of gigabytes and are left to sealing software; [`crate::fabricate`] makes requests of their size.
+//! storage-proofs also keeps a graph cache per sector size under `FIL_PROOFS_PARENT_CACHE` (default
+//! `/var/tmp/filecoin-parents`).
 
 mod post;
 mod update;
@@ -14,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use filecoin_proofs::constants::SectorShapeBase;
 use filecoin_proofs::{
     PieceInfo, PoRepConfig, SealCommitPhase1Output, SealPreCommitOutput, UnpaddedBytesAmount,
-    add_piece, generate_synth_proofs, seal_commit_phase1, seal_pre_commit_phase1,
+    VanillaSealProof, add_piece, generate_synth_proofs, seal_commit_phase1, seal_pre_commit_phase1,
     seal_pre_commit_phase2,
 };
 use filecoin_proofs_api::RegisteredSealProof;
@@ -30,9 +32,11 @@ use crate::kind::{ProofKind, SectorSize};
 use crate::miner::prover_id;
 use crate::registered::{SealVariant, seal_proof};
 use crate::request::ProofRequest;
-use crate::shape::{Shape, by_shape};
 
 pub use post::window_of;
+
+/// The tree shape of all sectors that are sealed here.
+type Tree = SectorShapeBase;
 
 /// What to seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +106,15 @@ pub struct SealedSector {
 /// Seals a sector of random data into `dir`, which is created and must not hold a sector already.
 ///
 /// # Errors
-/// The folder cannot be written, or storage-proofs fails.
+/// The sector is of 32 or 64 GiB, the folder cannot be written, or storage-proofs fails.
 pub fn seal(dir: &Path, options: SealOptions) -> Result<SealedSector, RequestError> {
-    by_shape!(options.size, Tree => seal_shaped::<Tree>(dir, options))
-}
-
-fn seal_shaped<T: Shape>(dir: &Path, options: SealOptions) -> Result<SealedSector, RequestError> {
+    if options.size > SectorSize::Mib512 {
+        return Err(RequestError::mismatch(
+            "sector size to seal",
+            "2KiB, 8MiB or 512MiB (larger sectors can be fabricated)",
+            options.size,
+        ));
+    }
     let cache = dir.join("cache");
     std::fs::create_dir_all(&cache).map_err(RequestError::io(&cache))?;
     let registered = seal_proof(options.size, options.variant);
@@ -120,26 +127,41 @@ fn seal_shaped<T: Shape>(dir: &Path, options: SealOptions) -> Result<SealedSecto
     let pieces = [piece];
     let labels = guarded("sealing, phase 1 of the pre-commit", || {
         let staged = dir.join("staged");
-        seal_pre_commit_phase1::<_, _, _, T>(
+        seal_pre_commit_phase1::<_, _, _, Tree>(
             &config, &cache, &staged, &sealed, prover, sector, ticket, &pieces,
         )
     })?;
     let commitments = guarded("sealing, phase 2 of the pre-commit", || {
-        seal_pre_commit_phase2::<_, _, T>(&config, labels, &cache, &sealed)
+        seal_pre_commit_phase2::<_, _, Tree>(&config, labels, &cache, &sealed)
     })?;
     if options.variant == SealVariant::Synthetic {
         guarded("generating the synthetic proofs", || {
             let commitments = commitments.clone();
-            generate_synth_proofs::<_, T>(
-                &config, &cache, &sealed, prover, sector, ticket, commitments, &pieces,
+            generate_synth_proofs::<_, Tree>(
+                &config,
+                &cache,
+                &sealed,
+                prover,
+                sector,
+                ticket,
+                commitments,
+                &pieces,
             )
         })?;
     }
     let SealPreCommitOutput { comm_r, comm_d } = commitments.clone();
     let output = guarded("sealing, phase 1 of the commit", || {
         let seed = options.randomness(usage::SEED);
-        seal_commit_phase1::<_, T>(
-            &config, &cache, &sealed, prover, sector, ticket, seed, commitments, &pieces,
+        seal_commit_phase1::<_, Tree>(
+            &config,
+            &cache,
+            &sealed,
+            prover,
+            sector,
+            ticket,
+            seed,
+            commitments,
+            &pieces,
         )
     })?;
     Ok(SealedSector {
@@ -182,13 +204,9 @@ fn write_piece(
 
 /// The first phase's output with storage-proofs' field names and order.
 #[derive(Serialize)]
-#[serde(bound = "")]
-struct Phase1Output<'a, T: Shape> {
+struct Phase1Output<'a> {
     registered_proof: RegisteredSealProof,
-    vanilla_proofs: std::collections::BTreeMap<
-        String,
-        &'a Vec<Vec<filecoin_proofs::VanillaSealProof<T>>>,
-    >,
+    vanilla_proofs: std::collections::BTreeMap<String, &'a Vec<Vec<VanillaSealProof<Tree>>>>,
     comm_r: [u8; 32],
     comm_d: [u8; 32],
     replica_id: filecoin_hashers::poseidon::PoseidonDomain,
@@ -196,10 +214,10 @@ struct Phase1Output<'a, T: Shape> {
     ticket: [u8; 32],
 }
 
-fn c1_json<T: Shape>(
+fn c1_json(
     size: SectorSize,
     registered_proof: RegisteredSealProof,
-    output: &SealCommitPhase1Output<T>,
+    output: &SealCommitPhase1Output<Tree>,
 ) -> Result<Vec<u8>, RequestError> {
     let variant = format!("StackedDrg{}V1", size.registered_name());
     serde_json::to_vec(&Phase1Output {
@@ -218,6 +236,11 @@ impl SealedSector {
     /// What was sealed.
     pub fn options(&self) -> SealOptions {
         self.options
+    }
+
+    /// The folder that holds the replica `sealed` and its trees in `cache`.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// The replica's commitment.
@@ -270,13 +293,9 @@ impl SealedSector {
                 registered_proof: self.registered_number(),
                 ..ProofRequest::new(kind)
             },
-            ProofKind::Winning => {
-                by_shape!(self.options.size, Tree => post::winning::<Tree>(self))?
-            }
+            ProofKind::Winning => post::winning(self)?,
             ProofKind::Window => window_of(&[self], 0)?,
-            ProofKind::Update => {
-                by_shape!(self.options.size, Tree => update::update::<Tree>(self))?
-            }
+            ProofKind::Update => update::update(self)?,
         };
         request.sector_size = self.options.size.bytes();
         request.miner_id = self.options.miner_id;

@@ -7,18 +7,18 @@ use filecoin_proofs::{
 use storage_proofs_core::api_version::ApiVersion;
 use storage_proofs_core::sector::SectorId;
 
-use super::{SealedSector, usage};
+use super::{SealedSector, Tree, usage};
 use crate::error::RequestError;
 use crate::guard::guarded;
 use crate::kind::ProofKind;
 use crate::miner::prover_id;
 use crate::request::ProofRequest;
-use crate::shape::{Shape, by_shape, window_config, winning_config};
+use crate::shape::{window_config, winning_config};
 
 /// A winning request about one sector.
-pub(super) fn winning<T: Shape>(sector: &SealedSector) -> Result<ProofRequest, RequestError> {
+pub(super) fn winning(sector: &SealedSector) -> Result<ProofRequest, RequestError> {
     let config = winning_config(sector.options.size);
-    request::<T>(ProofKind::Winning, &config, &[sector], 0)
+    request(ProofKind::Winning, &config, &[sector], 0)
 }
 
 /// A window request about a partition of several sectors of one miner and size, in ascending order
@@ -49,10 +49,10 @@ pub fn window_of(
         }
     }
     let config = window_config(size, ApiVersion::V1_2_0)?;
-    by_shape!(size, Tree => request::<Tree>(ProofKind::Window, &config, sectors, partition_index))
+    request(ProofKind::Window, &config, sectors, partition_index)
 }
 
-fn request<T: Shape>(
+fn request(
     kind: ProofKind,
     config: &PoStConfig,
     sectors: &[&SealedSector],
@@ -60,10 +60,13 @@ fn request<T: Shape>(
 ) -> Result<ProofRequest, RequestError> {
     let options = sectors[0].options;
     let randomness = options.randomness(usage::RANDOMNESS);
-    let ids: Vec<SectorId> = sectors.iter().map(|s| s.options.sector_number.into()).collect();
+    let ids: Vec<SectorId> = sectors
+        .iter()
+        .map(|s| s.options.sector_number.into())
+        .collect();
     let challenges = guarded("deriving the challenges", || {
         let prover = prover_id(options.miner_id);
-        generate_fallback_sector_challenges::<T>(config, &randomness, &ids, prover)
+        generate_fallback_sector_challenges::<Tree>(config, &randomness, &ids, prover)
     })?;
     let vanilla_proofs = sectors
         .iter()
@@ -71,9 +74,12 @@ fn request<T: Shape>(
         .map(|(sector, id)| {
             let proof = guarded("opening the challenged nodes", || {
                 let cache = sector.dir.join("cache");
-                let replica =
-                    PrivateReplicaInfo::<T>::new(sector.dir.join("sealed"), sector.comm_r, cache)?;
-                generate_single_vanilla_proof::<T>(config, *id, &replica, &challenges[id])
+                let replica = PrivateReplicaInfo::<Tree>::new(
+                    sector.dir.join("sealed"),
+                    sector.comm_r,
+                    cache,
+                )?;
+                generate_single_vanilla_proof::<Tree>(config, *id, &replica, &challenges[id])
             })?;
             guarded("encoding the vanilla proof", || bincode::serialize(&proof))
         })

@@ -7,24 +7,23 @@ use filecoin_proofs::{
     EmptySectorUpdateEncoded, SectorUpdateConfig, encode_into, generate_partition_proofs,
 };
 
-use super::{SealedSector, usage, write_piece};
+use super::{SealedSector, Tree, usage, write_piece};
 use crate::circuit::blank_seal_proof;
 use crate::error::RequestError;
 use crate::guard::guarded;
 use crate::kind::ProofKind;
 use crate::request::ProofRequest;
-use crate::shape::Shape;
 
 /// Encodes new random data into a copy of the replica and proves the encoding.
-pub(super) fn update<T: Shape>(sector: &SealedSector) -> Result<ProofRequest, RequestError> {
+pub(super) fn update(sector: &SealedSector) -> Result<ProofRequest, RequestError> {
     let dir = sector.dir.join("update");
     // Whatever an earlier call left: the same data makes the same replica again.
     if dir.exists() {
         std::fs::remove_dir_all(&dir).map_err(RequestError::io(&dir))?;
     }
-    let encoded = encode::<T>(sector, &dir)?;
+    let encoded = encode(sector, &dir)?;
     let proofs = guarded("opening the challenged nodes", || {
-        generate_partition_proofs::<T>(
+        generate_partition_proofs::<Tree>(
             update_config(sector),
             sector.comm_r,
             encoded.comm_r_new,
@@ -53,10 +52,7 @@ fn update_config(sector: &SealedSector) -> SectorUpdateConfig {
 }
 
 /// Writes the new replica and its trees into `dir`.
-fn encode<T: Shape>(
-    sector: &SealedSector,
-    dir: &Path,
-) -> Result<EmptySectorUpdateEncoded, RequestError> {
+fn encode(sector: &SealedSector, dir: &Path) -> Result<EmptySectorUpdateEncoded, RequestError> {
     let (cache, sealed) = (dir.join("cache"), dir.join("sealed"));
     std::fs::create_dir_all(&cache).map_err(RequestError::io(&cache))?;
     let config = blank_seal_proof(sector.options.size).as_v1_config();
@@ -65,7 +61,7 @@ fn encode<T: Shape>(
         .and_then(|file| file.set_len(sector.options.size.bytes()))
         .map_err(RequestError::io(&sealed))?;
     guarded("encoding new data into the replica", || {
-        encode_into::<T>(
+        encode_into::<Tree>(
             &update_config(sector),
             &sealed,
             &cache,
