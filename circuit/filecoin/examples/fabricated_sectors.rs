@@ -1,7 +1,7 @@
 //! Fabricates test sectors, puts them before the official vanilla verifiers and prints what that took.
 //!
 //! `cargo run --release -p cuzk-filecoin --example fabricated_sectors -- [--circuits] [SIZE]...` does all four kinds
-//! at each size (default: 2KiB and 8MiB; a full window partition at 32GiB is verified in half a core-minute).
+//! at each size (default: 2KiB and 8MiB; a full window partition at 32GiB takes half a core-minute).
 //! With `--circuits` it also checks every constraint of the first partition.
 
 use std::error::Error;
