@@ -1,5 +1,6 @@
 //! Numbers the distinct coefficients of a circuit.
 
+use super::wide::limbs;
 use crate::Scalar;
 use ff::Field;
 use std::collections::HashMap;
@@ -49,10 +50,6 @@ impl Coefficients {
     pub fn list(&self) -> &[Scalar] {
         &self.list
     }
-}
-
-fn limbs(scalar: &Scalar) -> [u64; 4] {
-    blst::blst_fr::from(*scalar).l
 }
 
 /// Mixes the four limbs of a field element; the map compares whole keys anyway.

@@ -1,6 +1,7 @@
 //! A·w and B·w from the compact witness, straight from the templates.
 
 use super::layout::{INPUT, Instance, Tables, Template, Terms};
+use super::wide::{WideSum, limbs};
 use crate::{Scalar, Witness};
 use ff::Field;
 use rayon::prelude::*;
@@ -126,28 +127,30 @@ impl Evaluation<'_> {
         let range = range.start as usize..range.end as usize;
         let variables = &terms.variables[range.clone()];
         let coefficients = &terms.coefficients[range];
-        let mut sum = Scalar::ZERO;
-        let mut empty = true;
-        for (&variable, &id) in variables.iter().zip(coefficients) {
-            let product = match values[variable as usize] {
-                ZERO => continue,
-                ONE => page[id as usize],
-                value => {
-                    let value = self.scalar(value);
-                    match id {
-                        0 => *value,
-                        _ => page[id as usize] * value,
-                    }
-                }
+        if let ([variable], [id]) = (variables, coefficients) {
+            return match values[*variable as usize] {
+                ZERO => Scalar::ZERO,
+                ONE => page[*id as usize],
+                value => self.product(value, *id, page),
             };
-            if empty {
-                sum = product;
-                empty = false;
-            } else {
-                sum += product;
+        }
+        let mut sum = WideSum::default();
+        for (&variable, &id) in variables.iter().zip(coefficients) {
+            match values[variable as usize] {
+                ZERO => {}
+                ONE => sum.add(&limbs(&page[id as usize])),
+                value => sum.add(&limbs(&self.product(value, id, page))),
             }
         }
-        sum
+        sum.reduce()
+    }
+
+    #[inline]
+    fn product(self, value: ValueRef, id: u16, page: &[Scalar]) -> Scalar {
+        match id {
+            0 => *self.scalar(value),
+            _ => page[id as usize] * self.scalar(value),
+        }
     }
 
     #[inline]

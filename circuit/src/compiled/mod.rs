@@ -37,6 +37,7 @@ mod recorder;
 mod repeats;
 mod replay;
 mod validate;
+mod wide;
 
 pub use error::CompiledError;
 pub use layout::{INPUT, Instance, Template};
