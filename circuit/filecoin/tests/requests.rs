@@ -54,6 +54,13 @@ fn blank_circuits_have_the_known_counts() {
         let shape = id.blank_circuit().unwrap().shape().unwrap();
         assert_eq!(counts(&shape), known_counts(kind), "{id}");
     }
+    let id = CircuitId::new(ProofKind::Winning, SectorSize::Gib32);
+    let shape = id.blank_circuit().unwrap().shape().unwrap();
+    assert_eq!(
+        counts(&shape),
+        [370_590, 133, 375_210, 284_329, 272_185],
+        "{id}"
+    );
 }
 
 #[test]

@@ -18,7 +18,11 @@ pub fn fixture() -> &'static Fixture {
     static FIXTURE: OnceLock<Fixture> = OnceLock::new();
     FIXTURE.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
-        let sector = seal(&dir.path().join("sector"), SealOptions::new(SectorSize::Kib2)).unwrap();
+        let sector = seal(
+            &dir.path().join("sector"),
+            SealOptions::new(SectorSize::Kib2),
+        )
+        .unwrap();
         let requests = ProofKind::ALL
             .into_iter()
             .map(|kind| (kind, sector.request(kind).unwrap()))
