@@ -20,6 +20,7 @@ use rayon::prelude::*;
 use crate::{
     Device, Params, PendingProof, PreparedVerifyingKey, Proof, ProveError, Prover, VerifyError,
     VerifyingKey,
+    setup::{self, SetupError, ToxicWaste},
 };
 
 /// Proofs of a batch that are in the making at the same time: one on the device, one that waits.
@@ -135,6 +136,19 @@ pub fn prove_from_assignments(
         proofs.push(rest.finish()?.proof);
     }
     Ok(proofs)
+}
+
+/// Generates parameters of a circuit from random secrets that are forgotten, for tests and private
+/// networks: bellperson's own, byte for byte, with the same `rng`. The circuit is synthesised twice
+/// and needs no witness.
+///
+/// # Errors
+/// When synthesis fails or a private variable is unconstrained.
+pub fn generate_random_parameters<C: Circuit<Scalar> + Clone, R: RngCore>(
+    circuit: C,
+    rng: &mut R,
+) -> Result<Params, SetupError> {
+    setup::generate(circuit, &ToxicWaste::random(rng))
 }
 
 /// Prepares a verifying key.

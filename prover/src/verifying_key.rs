@@ -6,7 +6,7 @@ use blstrs::{G1Affine, G2Affine};
 use group::prime::PrimeCurveAffine;
 
 use crate::params::{
-    ParamsError, PointFault, SubgroupCheck, check_subgroup, io_error,
+    ParamsError, PointFault, check_subgroup, io_error,
     layout::{self, FIXED_KEY_BYTES, Section},
     point::{Encoded, Place, decode_all, decode_checked},
     store,
@@ -94,7 +94,7 @@ impl VerifyingKey {
             offset: ic.offset as u64,
         };
         let ic = decode_all(ic.of(bytes), place)?;
-        check_subgroup(&ic, place, SubgroupCheck::Full)?;
+        check_subgroup(&[&ic], &[place])?;
         Ok(Self {
             alpha_g1,
             beta_g1,

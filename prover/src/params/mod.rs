@@ -358,19 +358,21 @@ fn decode_points(
         what,
         offset: section.offset as u64,
     };
-    let g1 = |what, section: layout::Section| {
-        let place = place(what, section);
-        let points = decode_all::<G1Affine>(section.of(bytes), place)?;
-        check_subgroup(&points, place, check)?;
-        Ok::<_, ParamsError>(points)
-    };
-    let h = g1("h", layout.h)?;
-    let l = g1("l", layout.l)?;
-    let a = g1("a", layout.a)?;
-    let b_g1 = g1("b_g1", layout.b_g1)?;
-    let place = place("b_g2", layout.b_g2);
-    let b_g2 = decode_all::<G2Affine>(layout.b_g2.of(bytes), place)?;
-    check_subgroup(&b_g2, place, check)?;
+    let sections = [
+        ("h", layout.h),
+        ("l", layout.l),
+        ("a", layout.a),
+        ("b_g1", layout.b_g1),
+    ];
+    let places = sections.map(|(what, section)| place(what, section));
+    let g1 = |i: usize| decode_all::<G1Affine>(sections[i].1.of(bytes), places[i]);
+    let (h, l, a, b_g1) = (g1(0)?, g1(1)?, g1(2)?, g1(3)?);
+    let b_g2_place = place("b_g2", layout.b_g2);
+    let b_g2 = decode_all::<G2Affine>(layout.b_g2.of(bytes), b_g2_place)?;
+    if check == SubgroupCheck::Full {
+        check_subgroup(&[&h, &l, &a, &b_g1], &places)?;
+        check_subgroup(&[&b_g2], &[b_g2_place])?;
+    }
     Ok(Points {
         h,
         l,
@@ -380,25 +382,22 @@ fn decode_points(
     })
 }
 
-/// Runs the subgroup check that was asked for on a section.
-pub(crate) fn check_subgroup<P: subgroup::Sums>(
-    points: &[P],
-    place: Place<'_>,
-    check: SubgroupCheck,
+/// Refuses points outside of the subgroup. `places[i]` says where `runs[i]` comes from.
+pub(crate) fn check_subgroup<P: subgroup::Summed>(
+    runs: &[&[P]],
+    places: &[Place<'_>],
 ) -> Result<(), ParamsError> {
-    if check == SubgroupCheck::KeyOnly {
-        return Ok(());
-    }
+    let file = places.first().map_or("", |place| place.file);
     let mut seed = [0; 32];
     OsRng.try_fill_bytes(&mut seed).map_err(|e| {
         io_error(
-            place.file,
+            file,
             "draw random numbers to check",
             io::Error::other(e.to_string()),
         )
     })?;
-    match subgroup::find_outside(points, seed) {
+    match subgroup::find_outside(runs, seed).and_then(|(run, at)| Some((places.get(run)?, at))) {
         None => Ok(()),
-        Some((index, fault)) => Err(place.fault::<P>(index, fault)),
+        Some((place, index)) => Err(place.fault::<P>(index, PointFault::OutsideSubgroup)),
     }
 }
