@@ -188,6 +188,7 @@ fn sums_of_products_are_reduced_at_once() {
             assert_eq!(ab.reduce(), a.mul(b));
             assert_eq!(ab.add(&aa).reduce(), a.mul(&a.add(b)));
             assert_eq!(ab.add(&aa).sub(&ab).reduce(), a.sqr());
+            assert_eq!(Wide::square(a).reduce(), a.sqr());
             assert_eq!(ab.sub_mod(&aa).reduce(), a.mul(&b.sub(a)));
         }
     }

@@ -4,7 +4,7 @@
 //! With a = a0 + a1 B, b = b0 + b1 B, B = 2^192:
 //! ab = z0 + (z0 + z2 - (a0 - a1)(b0 - b1)) B + z2 B^2, z0 = a0 b0, z2 = a1 b1.
 
-use super::chains::{chain1, chain2, chain3};
+use super::chains::chain3;
 use super::n12::{add12, add12_carry};
 
 define_add_sub!(add6, sub6, 6, first = "0", mid = ["1" "2" "3" "4"], last = "5",
@@ -34,68 +34,6 @@ fn mul6(a: &[u32; 6], b: &[u32; 6]) -> [u32; 12] {
     even!(od 5 [5 6 7 8 9 10] 11);
     odd!(ev 5 [6 7 8 9 10 11]);
     add12(&ev, &od)
-}
-
-/// a^2 of six limbs: 21 products, off-diagonal ones taken once with the doubled limb. The bit that
-/// doubling carries out of the top limb counts a\[0\] to a\[4\] once more, six limbs up.
-#[inline(always)]
-fn sqr6(a: &[u32; 6]) -> [u32; 12] {
-    // d = 2a with the bits carried between limbs; l[i] = low limb of 2 (a >> 32 i)
-    let mut d = [0u32; 6];
-    let mut l = [0u32; 6];
-    macro_rules! double { ($([$i:literal $j:literal])*) => { $(
-        l[$i] = a[$i] << 1;
-        d[$i] = (a[$i] << 1) | (a[$j] >> 31);
-    )* } }
-    double!([1 0] [2 1] [3 2] [4 3] [5 4]);
-    let mut ev = [0u32; 13];
-    let mut od = [0u32; 13];
-    products!(ev, a[0], [0 1 a[0]] [2 3 d[2]] [4 5 d[4]]);
-    products!(od, a[0], [1 2 l[1]] [3 4 d[3]] [5 6 d[5]]);
-    row!(ev, chain3, a[1], [2 3 4 5 6 7], [a[1], d[3], d[5]], 8);
-    row!(od, chain2, a[1], [3 4 5 6], [l[2], d[4]], 7);
-    row!(ev, chain2, a[2], [4 5 6 7], [a[2], d[4]], 8);
-    row!(od, chain2, a[2], [5 6 7 8], [l[3], d[5]], 9);
-    row!(ev, chain2, a[3], [6 7 8 9], [a[3], d[5]], 10);
-    row!(od, chain1, a[3], [7 8], [l[4]], 9);
-    row!(ev, chain1, a[4], [8 9], [a[4]], 10);
-    row!(od, chain1, a[4], [9 10], [l[5]], 11);
-    row!(ev, chain1, a[5], [10 11], [a[5]], 12);
-    let square = add12(
-        &[
-            ev[0], ev[1], ev[2], ev[3], ev[4], ev[5], ev[6], ev[7], ev[8], ev[9], ev[10], ev[11],
-        ],
-        &[
-            od[0], od[1], od[2], od[3], od[4], od[5], od[6], od[7], od[8], od[9], od[10], od[11],
-        ],
-    );
-    let top = ((a[5] as i32) >> 31) as u32;
-    let high = add6(
-        &[
-            square[6], square[7], square[8], square[9], square[10], square[11],
-        ],
-        &[
-            a[0] & top,
-            a[1] & top,
-            a[2] & top,
-            a[3] & top,
-            a[4] & top,
-            0,
-        ],
-    );
-    [
-        square[0], square[1], square[2], square[3], square[4], square[5], high[0], high[1],
-        high[2], high[3], high[4], high[5],
-    ]
-}
-
-/// (low, high) of a^2: 63 products.
-#[inline(always)]
-pub(super) fn sqr_wide(a: &[u32; 12]) -> ([u32; 12], [u32; 12]) {
-    let a0 = [a[0], a[1], a[2], a[3], a[4], a[5]];
-    let a1 = [a[6], a[7], a[8], a[9], a[10], a[11]];
-    let (difference, _) = distance(&a0, &a1);
-    combine(&sqr6(&a0), &sqr6(&a1), &sqr6(&difference), u32::MAX)
 }
 
 /// (|a - b|, mask of a < b).

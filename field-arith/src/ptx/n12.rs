@@ -1,5 +1,6 @@
 //! Twelve limbs: 384-bit base fields.
 
+use super::chains::{chain1, chain2, chain3, chain4, chain5, chain6};
 use super::{Ptx, wide};
 use crate::backend::Backend;
 use crate::params::FieldParams;
@@ -77,6 +78,46 @@ fn reduce<P: FieldParams<12>>(mut e: [u32; 12], mut o: [u32; 12]) -> [u32; 12] {
     merge(&e, &o)
 }
 
+/// Columns (E, O) of a^2: 78 products, off-diagonal ones taken once with the doubled limb.
+#[inline(always)]
+fn sqr_columns(a: &[u32; 12]) -> ([u32; 26], [u32; 26]) {
+    // d = 2a with the bits carried between limbs; l[i] = low limb of 2 (a >> 32 i)
+    let mut d = [0u32; 12];
+    let mut l = [0u32; 12];
+    macro_rules! double { ($([$i:literal $j:literal])*) => { $(
+        l[$i] = a[$i] << 1;
+        d[$i] = (a[$i] << 1) | (a[$j] >> 31);
+    )* } }
+    double!([1 0] [2 1] [3 2] [4 3] [5 4] [6 5] [7 6] [8 7] [9 8] [10 9] [11 10]);
+    // absolute limb positions
+    let mut ev = [0u32; 26];
+    let mut od = [0u32; 26];
+    products!(ev, a[0], [0 1 a[0]] [2 3 d[2]] [4 5 d[4]] [6 7 d[6]] [8 9 d[8]] [10 11 d[10]]);
+    products!(od, a[0], [1 2 l[1]] [3 4 d[3]] [5 6 d[5]] [7 8 d[7]] [9 10 d[9]] [11 12 d[11]]);
+    row!(ev, chain6, a[1], [2 3 4 5 6 7 8 9 10 11 12 13], [a[1], d[3], d[5], d[7], d[9], d[11]], 14);
+    row!(od, chain5, a[1], [3 4 5 6 7 8 9 10 11 12], [l[2], d[4], d[6], d[8], d[10]], 13);
+    row!(ev, chain5, a[2], [4 5 6 7 8 9 10 11 12 13], [a[2], d[4], d[6], d[8], d[10]], 14);
+    row!(od, chain5, a[2], [5 6 7 8 9 10 11 12 13 14], [l[3], d[5], d[7], d[9], d[11]], 15);
+    row!(ev, chain5, a[3], [6 7 8 9 10 11 12 13 14 15], [a[3], d[5], d[7], d[9], d[11]], 16);
+    row!(od, chain4, a[3], [7 8 9 10 11 12 13 14], [l[4], d[6], d[8], d[10]], 15);
+    row!(ev, chain4, a[4], [8 9 10 11 12 13 14 15], [a[4], d[6], d[8], d[10]], 16);
+    row!(od, chain4, a[4], [9 10 11 12 13 14 15 16], [l[5], d[7], d[9], d[11]], 17);
+    row!(ev, chain4, a[5], [10 11 12 13 14 15 16 17], [a[5], d[7], d[9], d[11]], 18);
+    row!(od, chain3, a[5], [11 12 13 14 15 16], [l[6], d[8], d[10]], 17);
+    row!(ev, chain3, a[6], [12 13 14 15 16 17], [a[6], d[8], d[10]], 18);
+    row!(od, chain3, a[6], [13 14 15 16 17 18], [l[7], d[9], d[11]], 19);
+    row!(ev, chain3, a[7], [14 15 16 17 18 19], [a[7], d[9], d[11]], 20);
+    row!(od, chain2, a[7], [15 16 17 18], [l[8], d[10]], 19);
+    row!(ev, chain2, a[8], [16 17 18 19], [a[8], d[10]], 20);
+    row!(od, chain2, a[8], [17 18 19 20], [l[9], d[11]], 21);
+    row!(ev, chain2, a[9], [18 19 20 21], [a[9], d[11]], 22);
+    row!(od, chain1, a[9], [19 20], [l[10]], 21);
+    row!(ev, chain1, a[10], [20 21], [a[10]], 22);
+    row!(od, chain1, a[10], [21 22], [l[11]], 23);
+    row!(ev, chain1, a[11], [22 23], [a[11]], 24);
+    (ev, od)
+}
+
 impl Backend<12> for Ptx {
     #[inline(always)]
     fn add(a: &[u32; 12], b: &[u32; 12]) -> [u32; 12] {
@@ -115,8 +156,24 @@ impl Backend<12> for Ptx {
 
     #[inline(always)]
     fn mont_sqr<P: FieldParams<12>>(a: &[u32; 12]) -> [u32; 12] {
-        let (low, high) = Self::sqr_wide(a);
-        Self::mont_reduce::<P>(&low, &high)
+        let (e, o) = sqr_columns(a);
+        let low = reduce::<P>(
+            [
+                e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9], e[10], e[11],
+            ],
+            [
+                o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], 0,
+            ],
+        );
+        let high = add12(
+            &[
+                e[12], e[13], e[14], e[15], e[16], e[17], e[18], e[19], e[20], e[21], e[22], e[23],
+            ],
+            &[
+                o[12], o[13], o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23],
+            ],
+        );
+        add12(&low, &high)
     }
 
     #[inline(always)]
@@ -147,7 +204,26 @@ impl Backend<12> for Ptx {
 
     #[inline(always)]
     fn sqr_wide(a: &[u32; 12]) -> ([u32; 12], [u32; 12]) {
-        super::karatsuba::sqr_wide(a)
+        let (e, o) = sqr_columns(a);
+        let (low, carry) = add12_carry(
+            &[
+                e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9], e[10], e[11],
+            ],
+            &[
+                0, o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11],
+            ],
+            0,
+        );
+        let (high, _) = add12_carry(
+            &[
+                e[12], e[13], e[14], e[15], e[16], e[17], e[18], e[19], e[20], e[21], e[22], e[23],
+            ],
+            &[
+                o[12], o[13], o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23],
+            ],
+            carry,
+        );
+        (low, high)
     }
 
     #[inline(always)]
