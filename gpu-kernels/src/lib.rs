@@ -34,9 +34,10 @@ pub mod runtime;
 pub mod shipped;
 
 pub mod examples;
+pub mod fields;
 pub mod msm;
 pub mod ntt;
-pub mod pointwise;
+pub mod primitives;
 
 pub use element::{
     Element, Sink, Source, read_limbs_8, read_limbs_12, write_limbs_8, write_limbs_12,
@@ -48,5 +49,7 @@ pub use memory::{Global, GlobalMut, Planes, Shared};
 pub use device::Device;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulator::{Buffer, Emulator, EmulatorError};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use shipped::{Image, ImageError, image};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use launch::{Argument, Grid, Kernel, KernelArgument, Launch};

@@ -89,20 +89,34 @@ pub enum ImageError {
     },
 }
 
-/// The image for a device: machine code where some was shipped, PTX otherwise.
-pub fn image(major: u32, minor: u32) -> Result<Image, ImageError> {
+impl std::ops::Deref for Image {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+/// The image for a device of a compute capability (major, minor): machine code where some was shipped,
+/// PTX otherwise.
+///
+/// # Errors
+/// When the device is older than 8.0 or a shipped file is damaged.
+pub fn image((major, minor): (u32, u32)) -> Result<Image, ImageError> {
     let fits = |cubin: &&Cubin| cubin.capability.0 == major && cubin.capability.1 <= minor;
     match CUBINS.iter().rev().find(fits) {
         Some(cubin) => Ok(Image::Cubin {
             arch: cubin.arch,
             bytes: inflate(cubin.arch, cubin.bytes)?,
         }),
-        None => ptx(major, minor),
+        None => ptx((major, minor)),
     }
 }
 
 /// The PTX image for a device, for drivers that refuse the machine code.
-pub fn ptx(major: u32, minor: u32) -> Result<Image, ImageError> {
+///
+/// # Errors
+/// As for [`image`].
+pub fn ptx((major, minor): (u32, u32)) -> Result<Image, ImageError> {
     if major < 8 {
         return Err(ImageError::TooOld { major, minor });
     }
@@ -130,7 +144,7 @@ mod tests {
             (10, 3, "sm_100"),
             (12, 0, "sm_120"),
         ] {
-            match image(major, minor).unwrap() {
+            match image((major, minor)).unwrap() {
                 Image::Cubin {
                     arch: chosen,
                     bytes,
@@ -141,9 +155,12 @@ mod tests {
                 Image::Ptx(_) => panic!("{major}.{minor} got PTX"),
             }
         }
-        let unknown = image(13, 0).unwrap();
+        let unknown = image((13, 0)).unwrap();
         let text = std::str::from_utf8(unknown.bytes()).unwrap();
         assert!(text.contains(".target sm_80") && text.ends_with('\0'));
-        assert_eq!(image(7, 5), Err(ImageError::TooOld { major: 7, minor: 5 }));
+        assert_eq!(
+            image((7, 5)),
+            Err(ImageError::TooOld { major: 7, minor: 5 })
+        );
     }
 }
