@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("Seconds of wall time (CPU time of all threads in brackets).");
+    println!("Peak resident memory: {}.", peak_memory());
     Ok(())
 }
 
@@ -80,4 +81,11 @@ fn cpu_seconds() -> f64 {
         .take(2)
         .filter_map(|field| field.parse::<f64>().ok());
     ticks.sum::<f64>() / TICKS_PER_SECOND
+}
+
+/// The largest amount of memory that this process had resident, as the system writes it.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.map_or("unknown".to_owned(), |peak| peak.trim().to_owned())
 }
