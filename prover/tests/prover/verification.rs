@@ -103,7 +103,7 @@ fn a_key_with_any_bit_flipped_is_refused() {
 #[test]
 fn a_key_with_any_point_replaced_is_refused() {
     let example = example();
-    let other = G1Affine::from((example.params.vk().alpha_g1 * Scalar::from(5)).to_affine());
+    let other = (example.params.vk().alpha_g1 * Scalar::from(5)).to_affine();
     let change: [fn(&mut VerifyingKey, G1Affine); 5] = [
         |vk, point| vk.alpha_g1 = point,
         |vk, _| vk.beta_g2 = -vk.beta_g2,
