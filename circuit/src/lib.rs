@@ -55,7 +55,7 @@ pub use blstrs::Scalar;
 pub use check::check;
 pub use compact::{Compact, CompactScalars};
 pub use compiled::{
-    CompiledCircuit, CompiledError, CompiledSize, INPUT, Instance, Template, TermsView,
+    CompiledCircuit, CompiledError, CompiledSize, INPUT, Instance, Origin, Template, TermsView,
 };
 pub use error::CircuitError;
 pub use shape::{Shape, shape};

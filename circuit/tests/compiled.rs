@@ -5,7 +5,7 @@ mod common;
 use bellpepper_core::{Circuit, ConstraintSystem, SynthesisError};
 use common::{Oracle, Sha256, circuits};
 use cuzk_circuit::testing::{RandomCircuit, RepeatedCircuit};
-use cuzk_circuit::{CompiledCircuit, CompiledError, Scalar, shape, synthesize, witness};
+use cuzk_circuit::{CompiledCircuit, CompiledError, Origin, Scalar, shape, synthesize, witness};
 use std::path::PathBuf;
 
 fn assert_equals_direct<C: Circuit<Scalar> + Clone>(name: &str, circuit: C) -> CompiledCircuit {
@@ -204,6 +204,32 @@ fn a_saved_circuit_opens_and_evaluates_as_before() {
     assert!(opened.assignment(values).expect("ok") == direct);
     let entries = std::fs::read_dir(folder.path()).expect("folder").count();
     assert_eq!(entries, 1, "no temporary file is left");
+}
+
+#[test]
+fn a_missing_or_unfit_file_is_replaced_by_a_new_recording() {
+    let (_folder, path, compiled) = saved();
+    let open = |identity: &str| {
+        let circuit = repeated(150, 4, true, 2);
+        let (opened, origin) =
+            CompiledCircuit::open_or_record(&path, identity, circuit).expect("compiled");
+        assert_eq!(opened.digest(), compiled.digest());
+        origin
+    };
+    assert!(matches!(open("random"), Origin::Opened));
+    for identity in ["other", "random"] {
+        match open(identity) {
+            Origin::Recorded { reason, saved } => {
+                assert!(matches!(reason, CompiledError::WrongCircuit { .. }));
+                saved.expect("saved");
+            }
+            Origin::Opened => panic!("{identity} is not in the file"),
+        }
+        assert!(matches!(open(identity), Origin::Opened));
+    }
+    std::fs::write(&path, [7; 1000]).expect("written");
+    assert!(matches!(open("random"), Origin::Recorded { .. }));
+    assert!(matches!(open("random"), Origin::Opened));
 }
 
 #[test]

@@ -22,6 +22,7 @@ use super::layout::{FileWords, Section, Tables, Terms};
 use super::validate::validate;
 use super::{CompiledCircuit, CompiledError};
 use crate::{Scalar, Shape};
+use bellpepper_core::Circuit;
 use bytemuck::Pod;
 use ff::PrimeField;
 use std::fs::{self, File, OpenOptions};
@@ -184,6 +185,42 @@ impl CompiledCircuit {
         let path = path.as_ref();
         let (words, len) = read_words(path).map_err(io_error(path, "read"))?;
         Opened { path, words, len }.decode(identity)
+    }
+}
+
+/// Where a compiled circuit came from, see [`CompiledCircuit::open_or_record`].
+#[derive(Debug)]
+pub enum Origin {
+    /// The file was good.
+    Opened,
+    /// The circuit was recorded anew.
+    Recorded {
+        /// Why the file did not serve.
+        reason: CompiledError,
+        /// Whether the new one was saved in its place.
+        saved: Result<(), CompiledError>,
+    },
+}
+
+impl CompiledCircuit {
+    /// Opens the compiled circuit at `path`; records it from `circuit` and saves it there when
+    /// the file is missing, damaged, of another version or of another circuit. A file that could
+    /// not be saved costs only the time of the next recording, so it is no error here.
+    ///
+    /// # Errors
+    /// As [`CompiledCircuit::record`].
+    pub fn open_or_record<C: Circuit<Scalar>>(
+        path: impl AsRef<Path>,
+        identity: &str,
+        circuit: C,
+    ) -> Result<(Self, Origin), CompiledError> {
+        let reason = match Self::open(&path, identity) {
+            Ok(compiled) => return Ok((compiled, Origin::Opened)),
+            Err(reason) => reason,
+        };
+        let compiled = Self::record(identity, circuit)?;
+        let saved = compiled.save(path);
+        Ok((compiled, Origin::Recorded { reason, saved }))
     }
 }
 

@@ -40,6 +40,7 @@ mod validate;
 mod wide;
 
 pub use error::CompiledError;
+pub use file::Origin;
 pub use layout::{INPUT, Instance, Template};
 
 use crate::stream::stream_circuit;
