@@ -69,7 +69,7 @@ elementwise! {
     /// 1/x in Fr.
     fr_invert: Fr, 128, |a, _b| FieldOps::invert(a);
     /// xy - yx in Fr with one reduction.
-    fr_commutator: Fr, 64, |a, b| FieldOps::mul_sub_mul(a, b, b, a);
+    fr_commutator: Fr, 80, |a, b| FieldOps::mul_sub_mul(a, b, b, a);
 
     /// x + y in Fp2.
     fp2_add: Fp2, 96, |a, b| FieldOps::add(a, b);
