@@ -7,9 +7,9 @@
 //!
 //! Equal points take the tangent's denominator; where no slope exists (an operand is the identity, or
 //! the points are opposite) the denominator is replaced by 1 and the result is chosen directly.
+use cuzk_field::bls12_381::Fp2;
 use cuzk_field::curve::Affine;
 use cuzk_field::ops::FieldOps;
-use cuzk_field::bls12_381::Fp2;
 use cuzk_field::{Fp, G1, G2};
 
 use super::points::{DeviceCurve, Points};
@@ -48,8 +48,7 @@ struct Batch<C: DeviceCurve> {
     prefix: GlobalMut<C::Base>,
 }
 
-impl<C: DeviceCurve> Batch<C>
-{
+impl<C: DeviceCurve> Batch<C> {
     #[inline(always)]
     fn new<G: Gpu>(
         gpu: G,
@@ -60,8 +59,19 @@ impl<C: DeviceCurve> Batch<C>
         prefix: GlobalMut<C::Base>,
     ) -> Self {
         let first = gpu.block() * PAIR_THREADS * per + gpu.thread();
-        let steps = if first < pairs { (pairs - first).div_ceil(PAIR_THREADS).min(per) } else { 0 };
-        Self { pairs, first, steps, list, points, prefix }
+        let steps = if first < pairs {
+            (pairs - first).div_ceil(PAIR_THREADS).min(per)
+        } else {
+            0
+        };
+        Self {
+            pairs,
+            first,
+            steps,
+            list,
+            points,
+            prefix,
+        }
     }
 
     #[inline(always)]
@@ -71,7 +81,13 @@ impl<C: DeviceCurve> Batch<C>
 
     /// The slope's denominator, not zero, and the kind of the pair.
     #[inline(always)]
-    fn denominator<G: Gpu>(self, gpu: G, [left, right]: [u32; 2], x1: &C::Base, x2: &C::Base) -> (C::Base, Kind) {
+    fn denominator<G: Gpu>(
+        self,
+        gpu: G,
+        [left, right]: [u32; 2],
+        x1: &C::Base,
+        x2: &C::Base,
+    ) -> (C::Base, Kind) {
         let dx = x2.sub(x1);
         if !(dx.is_zero() | x1.is_raw_zero() | x2.is_raw_zero()) {
             return (dx, Kind::Chord);
@@ -89,7 +105,11 @@ impl<C: DeviceCurve> Batch<C>
             return (dx, Kind::Chord);
         }
         let sum = y1.add(&y2);
-        if sum.is_zero() { (one, Kind::Identity) } else { (sum, Kind::Tangent) }
+        if sum.is_zero() {
+            (one, Kind::Identity)
+        } else {
+            (sum, Kind::Tangent)
+        }
     }
 
     #[inline(always)]
@@ -110,7 +130,8 @@ impl<C: DeviceCurve> Batch<C>
         while k < self.steps {
             let i = self.index(k);
             let denominator = self.pair_denominator(gpu, i);
-            self.prefix.store_plane(gpu, self.pairs as usize, i, product);
+            self.prefix
+                .store_plane(gpu, self.pairs as usize, i, product);
             product = product.mul(&denominator);
             k += 1;
         }
@@ -192,7 +213,10 @@ fn backward<C: DeviceCurve, G: Gpu>(
     prefix: GlobalMut<C::Base>,
     inverses: Global<C::Base>,
 ) {
-    let points = Points { bases, partial: partial.read() };
+    let points = Points {
+        bases,
+        partial: partial.read(),
+    };
     let batch = Batch::new(gpu, pairs, per, list, points, prefix);
     let inverse = inverses.load_plane(gpu, gpu.stride(), gpu.index());
     batch.backward(gpu, inverse, partial.offset(first as usize));
@@ -201,7 +225,12 @@ fn backward<C: DeviceCurve, G: Gpu>(
 /// values[i] = 1 / values[i] for i < count, planes; a thread takes every `stride`-th value and inverts
 /// their product.
 #[inline(always)]
-fn invert<F: FieldOps + Element, G: Gpu>(gpu: G, count: u32, values: GlobalMut<F>, scratch: GlobalMut<F>) {
+fn invert<F: FieldOps + Element, G: Gpu>(
+    gpu: G,
+    count: u32,
+    values: GlobalMut<F>,
+    scratch: GlobalMut<F>,
+) {
     let count = count as usize;
     let (first, step) = (gpu.index(), gpu.stride());
     if first >= count {
@@ -218,7 +247,12 @@ fn invert<F: FieldOps + Element, G: Gpu>(gpu: G, count: u32, values: GlobalMut<F
     while i > first + step {
         i -= step;
         let value = values.load_plane(gpu, count, i);
-        values.store_plane(gpu, count, i, inverse.mul(&scratch.load_plane(gpu, count, i)));
+        values.store_plane(
+            gpu,
+            count,
+            i,
+            inverse.mul(&scratch.load_plane(gpu, count, i)),
+        );
         inverse = inverse.mul(&value);
     }
     values.store_plane(gpu, count, first, inverse);

@@ -55,7 +55,11 @@ pub(crate) fn block_scan<G: Gpu>(gpu: G, offset: u32, value: u32) -> (u32, u32) 
     gpu.barrier();
     if gpu.warp() == 0 {
         let count = gpu.threads() / 32;
-        let own = if lane < count { warps.load(gpu, lane) } else { 0 };
+        let own = if lane < count {
+            warps.load(gpu, lane)
+        } else {
+            0
+        };
         let mut sum = own;
         let mut delta = 1;
         while delta < 32 {

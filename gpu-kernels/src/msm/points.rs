@@ -18,12 +18,15 @@ pub struct Points<C: DeviceCurve> {
     pub partial: Global<Affine<C>>,
 }
 
-impl<C: DeviceCurve> Points<C>
-{
+impl<C: DeviceCurve> Points<C> {
     /// Where the coordinates of a referenced point lie: x, then y.
     #[inline(always)]
     fn place(self, reference: u32) -> Global<C::Base> {
-        let array = if reference & PARTIAL != 0 { self.partial } else { self.bases };
+        let array = if reference & PARTIAL != 0 {
+            self.partial
+        } else {
+            self.bases
+        };
         array.offset((reference & INDEX) as usize).cast()
     }
     /// The x coordinate.
@@ -35,7 +38,11 @@ impl<C: DeviceCurve> Points<C>
     #[inline(always)]
     pub fn y<G: Gpu>(self, gpu: G, reference: u32) -> C::Base {
         let y = self.place(reference).load(gpu, 1);
-        if reference & NEGATIVE != 0 { y.neg() } else { y }
+        if reference & NEGATIVE != 0 {
+            y.neg()
+        } else {
+            y
+        }
     }
 }
 
@@ -99,11 +106,17 @@ impl<C: DeviceCurve, G: Gpu> Slot<C, G> {
     #[inline(always)]
     pub fn new(gpu: G, threads: u32, slots: u32, slot: u32, thread: u32) -> Self {
         let planes = Planes::new(gpu, 0, 4 * slots * threads);
-        Self { gpu, planes, first: 4 * slot * threads + thread, step: threads }
+        Self {
+            gpu,
+            planes,
+            first: 4 * slot * threads + thread,
+            step: threads,
+        }
     }
     #[inline(always)]
     fn set(self, k: u32, value: C::Base) {
-        self.planes.store(self.gpu, self.first + k * self.step, value);
+        self.planes
+            .store(self.gpu, self.first + k * self.step, value);
     }
     /// Makes it the identity.
     #[inline(always)]

@@ -97,7 +97,11 @@ impl Digits {
         if shift + self.bits > 32 && limb < 7 {
             value |= self.recoded.load(gpu, (limb + 1) * n + i as usize) << (32 - shift);
         }
-        let width = if bit + self.bits >= RECODED_BITS { RECODED_BITS - bit } else { self.bits };
+        let width = if bit + self.bits >= RECODED_BITS {
+            RECODED_BITS - bit
+        } else {
+            self.bits
+        };
         let digit = value & ((1 << width) - 1);
         let flipped = self.signs.load(gpu, (i / 32) as usize) >> (i % 32) & 1 != 0;
         let half = 1 << (self.bits - 1);

@@ -6,8 +6,8 @@
 //! reference (`tails`), so nothing is copied.
 //!
 //! The elements of list b at the start are `references[(b >> shift)·stride + starts[b] + k]`.
-use cuzk_field::{G1, G2};
 use cuzk_field::curve::{Affine, Xyzz};
+use cuzk_field::{G1, G2};
 
 use super::points::{DeviceCurve, Points, Referenced, Slot};
 use super::sort::last_not_above;
@@ -26,7 +26,11 @@ pub const PAIRS_PER_BLOCK: u32 = 1024;
 /// Length of a list of `len` elements at the start of `round`.
 #[inline(always)]
 pub fn round_len(len: u32, round: u32) -> u32 {
-    if round == 0 || len == 0 { len } else { ((len - 1) >> round) + 1 }
+    if round == 0 || len == 0 {
+        len
+    } else {
+        ((len - 1) >> round) + 1
+    }
 }
 
 /// Lists in the state before some round.
@@ -51,7 +55,9 @@ impl Lists {
         let b = list as usize;
         if self.round == 0 {
             let region = (list >> self.shift) as usize * self.stride as usize;
-            return self.references.load(gpu, region + (self.starts.load(gpu, b) + k) as usize);
+            return self
+                .references
+                .load(gpu, region + (self.starts.load(gpu, b) + k) as usize);
         }
         if k < round_len(len, self.round - 1) / 2 {
             PARTIAL | (self.partial + self.before.load(gpu, b) + k)
@@ -236,8 +242,17 @@ impl Rest {
         let b = list as usize;
         let len = lens.load(gpu, b);
         let (count, partial) = (round_len(len, round), round_len(len, round - 1) / 2);
-        let tail = if count > partial { tails.load(gpu, b) } else { 0 };
-        Self { count, partial, first: first + before.load(gpu, b), tail }
+        let tail = if count > partial {
+            tails.load(gpu, b)
+        } else {
+            0
+        };
+        Self {
+            count,
+            partial,
+            first: first + before.load(gpu, b),
+            tail,
+        }
     }
 }
 
@@ -253,8 +268,16 @@ fn finish<C: DeviceCurve, G: Gpu>(
     sum.clear();
     let mut k = 0;
     while k < rest.count {
-        let reference = if k < rest.partial { PARTIAL | (rest.first + k) } else { rest.tail };
-        sum.add(&Referenced { gpu, points, reference });
+        let reference = if k < rest.partial {
+            PARTIAL | (rest.first + k)
+        } else {
+            rest.tail
+        };
+        sum.add(&Referenced {
+            gpu,
+            points,
+            reference,
+        });
         k += 1;
     }
     sums.store(gpu, list as usize, sum.load());

@@ -37,14 +37,36 @@ impl Part {
         let place = gpu.index();
         let first = place as u32 * 128;
         if first >= n {
-            return Self { ones: [0; 4], others: [0; 4], dense: [0; 4] };
+            return Self {
+                ones: [0; 4],
+                others: [0; 4],
+                dense: [0; 4],
+            };
         }
-        let inside = [inside(n, first), inside(n, first + 32), inside(n, first + 64), inside(n, first + 96)];
-        let dense = if masked != 0 { and(density.load(gpu, place), inside) } else { inside };
+        let inside = [
+            inside(n, first),
+            inside(n, first + 32),
+            inside(n, first + 64),
+            inside(n, first + 96),
+        ];
+        let dense = if masked != 0 {
+            and(density.load(gpu, place), inside)
+        } else {
+            inside
+        };
         let other = and(others.load(gpu, place), inside);
         let bit = and(bits.load(gpu, place), dense);
-        let ones = [bit[0] & !other[0], bit[1] & !other[1], bit[2] & !other[2], bit[3] & !other[3]];
-        Self { ones, others: other, dense }
+        let ones = [
+            bit[0] & !other[0],
+            bit[1] & !other[1],
+            bit[2] & !other[2],
+            bit[3] & !other[3],
+        ];
+        Self {
+            ones,
+            others: other,
+            dense,
+        }
     }
 }
 
@@ -87,7 +109,11 @@ fn write_word<G: Gpu>(
         let bit = left & left.wrapping_neg();
         let rank = cursor.base + (dense & (bit - 1)).count_ones();
         if others & bit != 0 {
-            map.store(gpu, at.others as usize, if dense & bit != 0 { rank } else { NO_BASE });
+            map.store(
+                gpu,
+                at.others as usize,
+                if dense & bit != 0 { rank } else { NO_BASE },
+            );
             at.others += 1;
         } else {
             indices.store(gpu, at.ones as usize, rank);

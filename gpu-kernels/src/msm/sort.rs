@@ -10,8 +10,14 @@ use super::{NEGATIVE, SCAN_BYTES, block_scan};
 use crate::{Global, GlobalMut, Gpu, Shared, kernel};
 
 /// Most bins of one level.
-pub const MAX_BINS: u32 = 4096;
+pub const MAX_BINS: u32 = 2048;
 const BINS_BYTES: u32 = MAX_BINS * 4;
+/// Elements that a block puts in order before it writes them.
+const CHUNK: u32 = 4096;
+/// Shared memory of a distribution: two arrays of bins, a chunk of (reference, key), a scan.
+const SCATTER_BYTES: u32 = 2 * BINS_BYTES + CHUNK * 8 + SCAN_BYTES;
+/// Key of an element that drops out.
+const NO_KEY: u32 = u32::MAX;
 
 /// Sets the block's bins.
 #[inline(always)]
@@ -81,12 +87,23 @@ impl Tiles {
     /// Scans all bins; `starts[out + b]` becomes `origin` plus the number of elements in bins below b,
     /// and `lens[out + b]` the number in bin b.
     #[inline(always)]
-    fn scan<G: Gpu>(self, gpu: G, origin: u32, starts: GlobalMut<u32>, lens: GlobalMut<u32>, out: usize) {
+    fn scan<G: Gpu>(
+        self,
+        gpu: G,
+        origin: u32,
+        starts: GlobalMut<u32>,
+        lens: GlobalMut<u32>,
+        out: usize,
+    ) {
         let mut carry = origin;
         let mut first = 0;
         while first < self.bins {
             let bin = first + gpu.thread();
-            let len = if bin < self.bins { self.scan_bin(gpu, bin) } else { 0 };
+            let len = if bin < self.bins {
+                self.scan_bin(gpu, bin)
+            } else {
+                0
+            };
             let (before, total) = block_scan(gpu, 0, len);
             if bin < self.bins {
                 starts.store(gpu, out + bin as usize, carry + before);
@@ -95,6 +112,94 @@ impl Tiles {
             carry += total;
             first += gpu.threads();
         }
+    }
+}
+
+/// Distributes elements `first..end` to bins: `read(i)` is (reference, key) of element i, or `NO_KEY`;
+/// `bin(key)` its bin below `bins`; `cursor(bin)` the position of the bin's first element, and
+/// `write(position, reference, key)` is called for each element.
+///
+/// A chunk is put in the order of its bins in shared memory first, so that neighbouring threads write
+/// neighbouring positions.
+#[inline(always)]
+fn distribute<G: Gpu>(
+    gpu: G,
+    bins: u32,
+    [first, end]: [u32; 2],
+    cursor: impl Fn(u32) -> u32,
+    read: impl Fn(u32) -> [u32; 2],
+    bin: impl Fn(u32) -> u32,
+    write: impl Fn(usize, u32, u32),
+) {
+    let cursors = Shared::<u32>::new(gpu, 0);
+    let offsets = Shared::<u32>::new(gpu, BINS_BYTES);
+    let staged = Shared::<[u32; 2]>::new(gpu, 2 * BINS_BYTES);
+    let (thread, threads) = (gpu.thread(), gpu.threads());
+    let mut b = thread;
+    while b < bins {
+        cursors.store(gpu, b, cursor(b));
+        offsets.store(gpu, b, 0);
+        b += threads;
+    }
+    let share = bins.div_ceil(threads);
+    let own = bins.min(thread * share);
+    let own_end = bins.min(own + share);
+    let mut chunk = first;
+    while chunk < end {
+        let stop = end.min(chunk + CHUNK);
+        gpu.barrier();
+        let mut i = chunk + thread;
+        while i < stop {
+            let [_, key] = read(i);
+            if key != NO_KEY {
+                offsets.atomic_add(gpu, bin(key), 1);
+            }
+            i += threads;
+        }
+        gpu.barrier();
+        let mut count = 0;
+        b = own;
+        while b < own_end {
+            count += offsets.load(gpu, b);
+            b += 1;
+        }
+        let (mut at, total) = block_scan(gpu, 2 * BINS_BYTES + CHUNK * 8, count);
+        b = own;
+        while b < own_end {
+            let count = offsets.load(gpu, b);
+            offsets.store(gpu, b, at);
+            // from a place in the chunk to a position
+            cursors.store(gpu, b, cursors.load(gpu, b).wrapping_sub(at));
+            at += count;
+            b += 1;
+        }
+        gpu.barrier();
+        i = chunk + thread;
+        while i < stop {
+            let element = read(i);
+            if element[1] != NO_KEY {
+                let place = offsets.atomic_add(gpu, bin(element[1]), 1);
+                staged.store(gpu, place, element);
+            }
+            i += threads;
+        }
+        gpu.barrier();
+        let mut place = thread;
+        while place < total {
+            let [reference, key] = staged.load(gpu, place);
+            let position = cursors.load(gpu, bin(key)).wrapping_add(place);
+            write(position as usize, reference, key);
+            place += threads;
+        }
+        gpu.barrier();
+        b = thread;
+        while b < bins {
+            // the offsets have advanced to the ends of the bins
+            cursors.store(gpu, b, cursors.load(gpu, b).wrapping_add(offsets.load(gpu, b)));
+            offsets.store(gpu, b, 0);
+            b += threads;
+        }
+        chunk = stop;
     }
 }
 
@@ -145,35 +250,34 @@ kernel! {
     pub fn msm_partition_scatter(gpu, n: u32, bits: u32, low: u32, upper: u32, tile: u32, first_window: u32,
         recoded: Global<u32>, signs: Global<u32>, mapped: u32, map: Global<u32>, counts: Global<u32>,
         starts: Global<u32>, references: GlobalMut<u32>, entries: GlobalMut<[u32; 2]>)
-    limits { threads: 256, min_blocks: 5, registers: 48, shared: BINS_BYTES }
+    limits { threads: 256, min_blocks: 4, registers: 64, shared: SCATTER_BYTES }
     {
         let digits = Digits { n, bits, recoded, signs };
         let window = gpu.block_y();
         let at = (window as usize * gpu.blocks() as usize + gpu.block() as usize) << upper;
         let origin = (window as usize) << upper;
-        let cursors = fill_bins(gpu, 1 << upper, |bin| {
-            counts.load(gpu, at + bin as usize) + starts.load(gpu, origin + bin as usize)
-        });
         let references = references.offset((first_window + window) as usize * n as usize);
         let entries = entries.offset(window as usize * n as usize);
         let first = gpu.block() * tile;
-        let end = n.min(first + tile);
-        let mut i = first + gpu.thread();
-        while i < end {
-            let (digit, negative) = digits.digit(gpu, first_window + window, i);
-            if digit != 0 {
-                let bucket = digit - 1;
-                let position = cursors.atomic_add(gpu, bucket >> low, 1) as usize;
+        distribute(
+            gpu,
+            1 << upper,
+            [first, n.min(first + tile)],
+            |bin| counts.load(gpu, at + bin as usize) + starts.load(gpu, origin + bin as usize),
+            |i| {
+                let (digit, negative) = digits.digit(gpu, first_window + window, i);
                 let index = if mapped != 0 { map.load(gpu, i as usize) } else { i };
-                let reference = if negative { index | NEGATIVE } else { index };
+                [if negative { index | NEGATIVE } else { index }, digit.wrapping_sub(1)]
+            },
+            |bucket| bucket >> low,
+            |position, reference, bucket| {
                 if low == 0 {
                     references.store(gpu, position, reference);
                 } else {
                     entries.store(gpu, position, [reference, bucket & ((1 << low) - 1)]);
                 }
-            }
-            i += THREADS;
-        }
+            },
+        );
     }
 
     /// Numbers the second level's tiles: `tile_starts[p]` is the number of tiles of the partitions
@@ -236,22 +340,24 @@ kernel! {
     pub fn msm_bucket_scatter(gpu, n: u32, partitions: u32, low: u32, upper: u32, tile: u32,
         tile_starts: Global<u32>, starts: Global<u32>, lens: Global<u32>, entries: Global<[u32; 2]>,
         counts: Global<u32>, bucket_starts: Global<u32>, references: GlobalMut<u32>)
-    limits { threads: 256, min_blocks: 5, registers: 48, shared: BINS_BYTES }
+    limits { threads: 256, min_blocks: 4, registers: 64, shared: SCATTER_BYTES }
     {
         let range = TileRange::find(gpu, partitions, upper, n, tile, tile_starts, starts, lens);
         if range.first < range.end {
             let at = (gpu.block() as usize) << low;
             let buckets = (range.partition as usize) << low;
-            let cursors = fill_bins(gpu, 1 << low, |bin| {
-                counts.load(gpu, at + bin as usize) + bucket_starts.load(gpu, buckets + bin as usize)
-            });
-            let mut i = range.first + gpu.thread();
-            while i < range.end {
-                let [reference, bin] = entries.load(gpu, range.origin + i as usize);
-                let position = cursors.atomic_add(gpu, bin, 1);
-                references.store(gpu, range.origin + position as usize, reference);
-                i += THREADS;
-            }
+            distribute(
+                gpu,
+                1 << low,
+                [range.first, range.end],
+                |bin| {
+                    let start = bucket_starts.load(gpu, buckets + bin as usize);
+                    counts.load(gpu, at + bin as usize) + start
+                },
+                |i| entries.load(gpu, range.origin + i as usize),
+                |bin| bin,
+                |position, reference, _| references.store(gpu, range.origin + position, reference),
+            );
         }
     }
 }
@@ -281,20 +387,36 @@ impl TileRange {
     ) -> Self {
         let number = gpu.block();
         if number >= tile_starts.load(gpu, partitions as usize) {
-            return Self { partition: 0, origin: 0, first: 0, end: 0 };
+            return Self {
+                partition: 0,
+                origin: 0,
+                first: 0,
+                end: 0,
+            };
         }
         let partition = last_not_above(gpu, tile_starts, 0, partitions, number);
         let start = starts.load(gpu, partition as usize);
         let first = start + (number - tile_starts.load(gpu, partition as usize)) * tile;
         let end = (first + tile).min(start + lens.load(gpu, partition as usize));
-        Self { partition, origin: (partition >> upper) as usize * n as usize, first, end }
+        Self {
+            partition,
+            origin: (partition >> upper) as usize * n as usize,
+            first,
+            end,
+        }
     }
 }
 
 /// The last index in `low..high` whose element of a non-decreasing array is at most `value`; the element
 /// at `low` is.
 #[inline(always)]
-pub(crate) fn last_not_above<G: Gpu>(gpu: G, array: Global<u32>, mut low: u32, mut high: u32, value: u32) -> u32 {
+pub(crate) fn last_not_above<G: Gpu>(
+    gpu: G,
+    array: Global<u32>,
+    mut low: u32,
+    mut high: u32,
+    value: u32,
+) -> u32 {
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if array.load(gpu, middle as usize) <= value {

@@ -4,8 +4,8 @@
 //! first, keeping S (the sum so far) and T += S before each point, so that T = Σ (i − start)·P_i at the
 //! end. Then T += (start + bias)·S by doubling S, and the block adds up its T. S and T stay in shared
 //! memory and all of this is one loop around one addition, which keeps registers and code small.
-use cuzk_field::{G1, G2};
 use cuzk_field::curve::Xyzz;
+use cuzk_field::{G1, G2};
 
 use super::points::{Coordinates, DeviceCurve, Slot};
 use crate::{Global, GlobalMut, Gpu, kernel};
@@ -37,7 +37,10 @@ impl<C: DeviceCurve, G: Gpu> Coordinates<C> for Operand<C, G> {
         if self.index == u32::MAX {
             self.slot.coordinate(k)
         } else {
-            self.line.offset(self.index as usize).cast::<C::Base>().load(self.gpu, k as usize)
+            self.line
+                .offset(self.index as usize)
+                .cast::<C::Base>()
+                .load(self.gpu, k as usize)
         }
     }
 }
@@ -60,7 +63,11 @@ fn line_sum<C: DeviceCurve, G: Gpu>(
     let start = count.min(t * run);
     let end = count.min(start + run);
     let factor = if plain { 1 } else { start + bias };
-    let bits = if plain { 1 } else { 32 - (count + bias).leading_zeros() };
+    let bits = if plain {
+        1
+    } else {
+        32 - (count + bias).leading_zeros()
+    };
     let tree = LINE_THREADS.ilog2();
     let mut step = 0;
     while step < run + bits + tree {
@@ -68,7 +75,12 @@ fn line_sum<C: DeviceCurve, G: Gpu>(
         while half < 2 {
             // T += S (or the tree's T += T'), then S += P or S += S
             let mut target = if half == 0 { T } else { S };
-            let mut operand = Operand { gpu, slot: slot(S, t), line, index: u32::MAX };
+            let mut operand = Operand {
+                gpu,
+                slot: slot(S, t),
+                line,
+                index: u32::MAX,
+            };
             let active;
             if step < run {
                 active = step < end - start && (half == 1 || !plain);

@@ -16,7 +16,11 @@ pub const MAX_BITS: u32 = 23;
 /// Partial sums that references can number.
 const MOST_SUMS: u64 = 1 << 30;
 /// log2 of the most buckets that one level of sorting takes.
-const ONE_LEVEL: u32 = 12;
+const ONE_LEVEL: u32 = 11;
+/// Least positions of a tile: fewer make runs too short.
+const LEAST_TILE: u32 = 1024;
+/// Most positions of a tile.
+const MOST_TILE: u32 = 1 << 17;
 /// A round's latency in additions that the device makes meanwhile.
 const ROUND_COST: f64 = 280e3;
 /// Lines of the matrix of buckets are added in rounds until this many points are left.
@@ -33,7 +37,11 @@ pub struct Plan {
     pub sort_windows: u32,
     /// Windows whose buckets are summed together.
     pub sum_windows: u32,
-    multiprocessors: u32,
+    pub(super) multiprocessors: u32,
+    /// log2 of the most buckets that are sorted in one level.
+    pub(super) one_level: u32,
+    /// Least positions of a tile.
+    pub(super) least_tile: u32,
 }
 
 /// The two levels of sorting by 2^(upper + low) buckets.
@@ -69,7 +77,15 @@ impl Plan {
         if points >= 1 << 29 || !(MIN_BITS..=MAX_BITS).contains(&bits) {
             return Err(MsmError::Size { points, bits });
         }
-        let mut plan = Plan { points: points as u32, bits, sort_windows: 1, sum_windows: 1, multiprocessors };
+        let mut plan = Plan {
+            points: points as u32,
+            bits,
+            sort_windows: 1,
+            sum_windows: 1,
+            multiprocessors,
+            one_level: ONE_LEVEL,
+            least_tile: LEAST_TILE,
+        };
         let smallest = plan.bytes::<C>();
         if smallest > memory {
             return Err(MsmError::Memory { needed: smallest, limit: memory });
@@ -117,12 +133,12 @@ impl Plan {
 
     pub(super) fn levels(&self) -> Levels {
         let buckets = self.buckets();
-        let low = if buckets <= ONE_LEVEL { 0 } else { buckets / 2 };
+        let low = if buckets <= self.one_level { 0 } else { buckets / 2 };
         // enough tiles to occupy the device a dozen times, few enough to make long runs
         let blocks = u64::from(self.multiprocessors * 12);
         let share = u64::from(self.points) * u64::from(self.sort_windows) / blocks;
-        let tile = (share as u32).clamp(1024, 1 << 17).next_multiple_of(256);
-        Levels { upper: buckets - low, low, tile, second_tile: tile.clamp(2048, 1 << 14) }
+        let tile = (share as u32).clamp(self.least_tile, MOST_TILE);
+        Levels { upper: buckets - low, low, tile, second_tile: tile.clamp(2 * self.least_tile, MOST_TILE / 8) }
     }
 
     /// Bytes that sorting takes for a while.

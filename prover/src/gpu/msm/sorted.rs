@@ -16,6 +16,8 @@ use super::curve::GpuCurve;
 use super::lists::{Lists, Rounds, Totals, rounds_until, totals};
 use super::plan::{LINE_REST, Plan};
 use super::{MsmError, download};
+#[cfg(test)]
+use {cuzk_kernels::runtime::Runtime, std::sync::Arc};
 
 /// The points of each window by bucket. Its arrays stay taken from the arena.
 pub struct Sorted {
@@ -247,6 +249,20 @@ impl Sorted {
     fn groups(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let (together, windows) = (self.plan.sum_windows, self.plan.windows());
         (0..windows).step_by(together as usize).map(move |first| (first, together.min(windows - first)))
+    }
+
+    /// The references of one bucket.
+    #[cfg(test)]
+    pub(super) fn bucket(&self, runtime: &Arc<dyn Runtime>, window: usize, bucket: usize) -> Vec<u32> {
+        let read = |array: GlobalMut<u32>, len: u32| {
+            let mut out = vec![0; len as usize];
+            download(runtime, array, &mut out).unwrap();
+            out
+        };
+        let at = (window << self.plan.buckets()) + bucket;
+        let (start, len) = (read(self.starts.offset(at), 1)[0], read(self.lens.offset(at), 1)[0]);
+        let first = window * self.plan.points as usize + start as usize;
+        read(self.references.offset(first), len)
     }
 
     fn buckets(&self, first: u32, windows: u32) -> Lists {
