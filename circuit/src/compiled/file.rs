@@ -26,7 +26,7 @@ use bellpepper_core::Circuit;
 use bytemuck::Pod;
 use ff::PrimeField;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +43,10 @@ const CHECKSUM: usize = DIGEST + 32;
 const IDENTITY: usize = CHECKSUM + 32;
 const ALIGNMENT: usize = 64;
 const LONGEST_IDENTITY: u32 = 4096;
+/// As much of a file as tells its kind.
+const HEAD_BYTES: u64 = 64;
+/// Counts from here on cannot be numbered by the tables.
+const TOO_MANY: [u64; 3] = [(1 << 32) + 1, 1 << 31, 1 << 31];
 
 fn hasher() -> blake2b_simd::State {
     blake2b_simd::Params::new()
@@ -183,8 +187,16 @@ impl CompiledCircuit {
     /// [`CompiledError::WrongCircuit`] when it holds another circuit than `identity`.
     pub fn open(path: impl AsRef<Path>, identity: &str) -> Result<Self, CompiledError> {
         let path = path.as_ref();
-        let (words, len) = read_words(path).map_err(io_error(path, "read"))?;
-        Opened { path, words, len }.decode(identity)
+        let mut file = File::open(path).map_err(io_error(path, "open"))?;
+        // The head alone first: a large file of another kind is not worth reading.
+        let head = Opened {
+            path,
+            words: read_words(&mut file, HEAD_BYTES).map_err(io_error(path, "read"))?,
+        };
+        head.check_kind()?;
+        file.rewind().map_err(io_error(path, "read"))?;
+        let words = read_words(&mut file, u64::MAX).map_err(io_error(path, "read"))?;
+        Opened { path, words }.decode(identity)
     }
 }
 
@@ -237,26 +249,34 @@ fn io_error(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) ->
     }
 }
 
-/// Reads a file into aligned memory; answers its length in bytes as well.
-fn read_words(path: &Path) -> std::io::Result<(FileWords, usize)> {
-    let mut file = File::open(path)?;
-    let len = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
+/// The bytes of a file in aligned memory.
+struct FileBytes {
+    words: FileWords,
+    len: usize,
+}
+
+/// Reads a file, but at most `limit` bytes of it.
+fn read_words(file: &mut File, limit: u64) -> std::io::Result<FileBytes> {
+    let len = file.metadata()?.len().min(limit);
+    let len = usize::try_from(len).map_err(std::io::Error::other)?;
     let mut words = vec![0u64; len.div_ceil(8)];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
     file.read_exact(&mut bytes[..len])?;
-    Ok((Arc::new(words), len))
+    Ok(FileBytes {
+        words: Arc::new(words),
+        len,
+    })
 }
 
 /// A file under inspection.
 struct Opened<'p> {
     path: &'p Path,
-    words: FileWords,
-    len: usize,
+    words: FileBytes,
 }
 
 impl Opened<'_> {
     fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[..self.len]
+        &bytemuck::cast_slice(&self.words.words)[..self.words.len]
     }
 
     fn wrong(
@@ -327,17 +347,35 @@ impl Opened<'_> {
         ))
     }
 
+    fn check_kind(&self) -> Result<(), CompiledError> {
+        self.check_length(HEAD_BYTES as usize)?;
+        let magic = &self.bytes()[..8];
+        if *magic != *MAGIC {
+            return Err(self.wrong("magic", 0, hex(MAGIC), hex(magic)));
+        }
+        match self.u32_at(8) {
+            VERSION => Ok(()),
+            version => Err(self.wrong("version", 8, VERSION, version)),
+        }
+    }
+
+    fn check_length(&self, least: usize) -> Result<(), CompiledError> {
+        let len = self.bytes().len();
+        match len < least {
+            true => Err(self.wrong("file length", len, format!("at least {least} bytes"), len)),
+            false => Ok(()),
+        }
+    }
+
     fn check_header(&self, identity: &str) -> Result<(), CompiledError> {
+        self.check_kind()?;
+        self.check_length(IDENTITY)?;
         let bytes = self.bytes();
-        if bytes.len() < IDENTITY {
-            let expected = format!("at least {IDENTITY} bytes");
-            return Err(self.wrong("file length", bytes.len(), expected, bytes.len()));
-        }
-        if bytes[..8] != *MAGIC {
-            return Err(self.wrong("magic", 0, hex(MAGIC), hex(&bytes[..8])));
-        }
-        if self.u32_at(8) != VERSION {
-            return Err(self.wrong("version", 8, VERSION, self.u32_at(8)));
+        for (k, limit) in TOO_MANY.into_iter().enumerate() {
+            let (at, count) = (16 + 8 * k, self.u64_at(16 + 8 * k));
+            if count >= limit {
+                return Err(self.wrong("count", at, format!("less than {limit}"), count));
+            }
         }
         let length = self.u32_at(12);
         let end = IDENTITY + length as usize;
@@ -363,9 +401,9 @@ impl Opened<'_> {
         let at = SECTION_TABLE + 16 * k;
         let (start, len) = (self.u64_at(at), self.u64_at(at + 8));
         match start.checked_add(len) {
-            Some(end) if end <= self.len as u64 => Ok(start as usize..end as usize),
+            Some(end) if end <= self.words.len as u64 => Ok(start as usize..end as usize),
             _ => {
-                let expected = format!("a section within {} bytes", self.len);
+                let expected = format!("a section within {} bytes", self.words.len);
                 Err(self.wrong("section", at, expected, format!("{start} + {len}")))
             }
         }
@@ -405,7 +443,7 @@ impl Opened<'_> {
         field: &'static str,
         range: &Range<usize>,
     ) -> Result<Section<T>, CompiledError> {
-        Section::in_file(&self.words, range.clone()).ok_or_else(|| {
+        Section::in_file(&self.words.words, range.clone()).ok_or_else(|| {
             let size = size_of::<T>();
             let expected = format!("an aligned array of {size}-byte entries");
             self.wrong(
