@@ -20,11 +20,10 @@ pub struct Built {
 
 /// Compiles the crate and returns its PTX.
 pub fn ptx(compiler: &Compiler) -> Result<Built> {
-    let target = shell::root().join("target/ptx");
     let mut cargo = shell::cargo(&["rustc", "--quiet", "--release", "--package", "cuzk-kernels"]);
     cargo.args(["--lib", "--crate-type", "cdylib", "-Zbuild-std=core"]);
     cargo.args(["--target", "nvptx64-nvidia-cuda", "--target-dir"]);
-    cargo.arg(&target);
+    cargo.arg(&compiler.target);
     // One unit and fat LTO: everything that kernels call is inlined across crates.
     for setting in [
         "lto=\"fat\"",
@@ -41,13 +40,11 @@ pub fn ptx(compiler: &Compiler) -> Result<Built> {
     // shuffles into both arms of a branch, which then wait for each other: it knows no convergence.
     cargo.env(
         "RUSTFLAGS",
-        format!(
-            "-Ctarget-cpu={PTX_TARGET} -Clinker=true -Zmir-enable-passes=-JumpThreading"
-        ),
+        format!("-Ctarget-cpu={PTX_TARGET} -Clinker=true -Zmir-enable-passes=-JumpThreading"),
     );
     cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
     shell::run(&mut cargo)?;
-    let folder = target.join("nvptx64-nvidia-cuda/release/deps");
+    let folder = compiler.target.join("nvptx64-nvidia-cuda/release/deps");
     Ok(Built {
         text: std::fs::read_to_string(folder.join("cuzk_kernels.s"))?,
         compiler: compiler.version()?,

@@ -20,6 +20,8 @@ pub struct Compiler {
     pub rustc: PathBuf,
     /// Folder of its shared libraries, where the system would not find them.
     pub libraries: Option<PathBuf>,
+    /// Folder for what it builds: two compilers would overwrite each other's output.
+    pub target: PathBuf,
 }
 
 impl Compiler {
@@ -83,6 +85,7 @@ fn of_rustup() -> Option<Compiler> {
     (output.status.success() && has_core(root)).then_some(Compiler {
         rustc,
         libraries: None,
+        target: shell::root().join("target/ptx/rustup"),
     })
 }
 
@@ -93,6 +96,7 @@ fn unpacked() -> Option<Compiler> {
     (rustc.is_file() && has_core(&root)).then(|| Compiler {
         rustc,
         libraries: Some(root.join("lib/x86_64-linux-gnu")),
+        target: shell::root().join("target/ptx/debian"),
     })
 }
 
