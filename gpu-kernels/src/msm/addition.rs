@@ -9,7 +9,7 @@
 //! the points are opposite) the denominator is replaced by 1 and the result is chosen directly.
 use cuzk_field::bls12_381::Fp2;
 use cuzk_field::curve::Affine;
-use cuzk_field::ops::FieldOps;
+use cuzk_field::ops::{FieldOps, Multiplier, PerThread};
 use cuzk_field::{Fp, G1, G2};
 
 use super::points::{DeviceCurve, Points};
@@ -140,7 +140,13 @@ impl<C: DeviceCurve> Batch<C> {
 
     /// The additions, last pair first; `inverse` is that of the thread's product.
     #[inline(always)]
-    fn backward<G: Gpu>(self, gpu: G, mut inverse: C::Base, out: GlobalMut<Affine<C>>) {
+    fn backward<M: Multiplier<C::Base>, G: Gpu>(
+        self,
+        m: &M,
+        gpu: G,
+        mut inverse: C::Base,
+        out: GlobalMut<Affine<C>>,
+    ) {
         let mut k = self.steps;
         while k > 0 {
             k -= 1;
@@ -150,19 +156,22 @@ impl<C: DeviceCurve> Batch<C> {
             let (denominator, kind) = self.denominator(gpu, pair, &x1, &x2);
             let mut slope = inverse;
             if k > 0 {
-                slope = inverse.mul(&self.prefix.load_plane(gpu, self.pairs as usize, i));
-                inverse = inverse.mul(&denominator);
+                slope = m.mul(
+                    &inverse,
+                    &self.prefix.load_plane(gpu, self.pairs as usize, i),
+                );
+                inverse = m.mul(&inverse, &denominator);
             }
             let y1 = self.points.y(gpu, pair[0]);
             let rise = if kind == Kind::Tangent {
-                let square = x1.sqr();
+                let square = m.sqr(&x1);
                 square.double().add(&square)
             } else {
                 self.points.y(gpu, pair[1]).sub(&y1)
             };
-            slope = slope.mul(&rise);
-            let x3 = slope.sqr().sub(&x1).sub(&x2);
-            let y3 = slope.mul(&x1.sub(&x3)).sub(&y1);
+            slope = m.mul(&slope, &rise);
+            let x3 = m.sqr(&slope).sub(&x1).sub(&x2);
+            let y3 = m.mul(&slope, &x1.sub(&x3)).sub(&y1);
             let place: GlobalMut<C::Base> = out.offset(i).cast();
             match kind {
                 Kind::Chord | Kind::Tangent => {
@@ -202,7 +211,8 @@ fn forward<C: DeviceCurve, G: Gpu>(
 
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-fn backward<C: DeviceCurve, G: Gpu>(
+pub(crate) fn backward<C: DeviceCurve, M: Multiplier<C::Base>, G: Gpu>(
+    m: &M,
     gpu: G,
     pairs: u32,
     per: u32,
@@ -219,7 +229,7 @@ fn backward<C: DeviceCurve, G: Gpu>(
     };
     let batch = Batch::new(gpu, pairs, per, list, points, prefix);
     let inverse = inverses.load_plane(gpu, gpu.stride(), gpu.index());
-    batch.backward(gpu, inverse, partial.offset(first as usize));
+    batch.backward(m, gpu, inverse, partial.offset(first as usize));
 }
 
 /// values[i] = 1 / values[i] for i < count, planes; a thread takes every `stride`-th value and inverts
@@ -287,7 +297,7 @@ kernel! {
         partial: GlobalMut<Affine<G1>>, first: u32, prefix: GlobalMut<Fp>, inverses: Global<Fp>)
     limits { threads: PAIR_THREADS, min_blocks: 4, registers: 128, shared: 0 }
     {
-        backward(gpu, pairs, per, list, bases, partial, first, prefix, inverses);
+        backward(&PerThread, gpu, pairs, per, list, bases, partial, first, prefix, inverses);
     }
 
     /// As `msm_forward_g1`, on G2: 256 bytes gathered, 96 written a pair.
@@ -310,6 +320,6 @@ kernel! {
         partial: GlobalMut<Affine<G2>>, first: u32, prefix: GlobalMut<Fp2>, inverses: Global<Fp2>)
     limits { threads: PAIR_THREADS, min_blocks: 2, registers: 255, shared: 0 }
     {
-        backward(gpu, pairs, per, list, bases, partial, first, prefix, inverses);
+        backward(&PerThread, gpu, pairs, per, list, bases, partial, first, prefix, inverses);
     }
 }

@@ -1,6 +1,6 @@
 //! Points in device memory, addressed by references.
 use cuzk_field::curve::{Affine, Curve, Xyzz};
-use cuzk_field::ops::FieldOps;
+use cuzk_field::ops::{FieldOps, Multiplier};
 
 use super::{INDEX, NEGATIVE, PARTIAL};
 use crate::{Element, Global, Gpu, Planes};
@@ -127,6 +127,14 @@ impl<C: DeviceCurve, G: Gpu> Slot<C, G> {
         self.set(ZZ, zero);
         self.set(ZZZ, zero);
     }
+    /// Makes it another slot's point.
+    #[inline(always)]
+    pub fn copy(self, other: Self) {
+        self.set(X, other.coordinate(X));
+        self.set(Y, other.coordinate(Y));
+        self.set(ZZ, other.coordinate(ZZ));
+        self.set(ZZZ, other.coordinate(ZZZ));
+    }
     /// The point.
     #[inline(always)]
     pub fn load(self) -> Xyzz<C> {
@@ -140,7 +148,7 @@ impl<C: DeviceCurve, G: Gpu> Slot<C, G> {
 
     /// self += point, every case; `point` may be this slot.
     #[inline(always)]
-    pub fn add(self, point: &impl Coordinates<C>) {
+    pub fn add<M: Multiplier<C::Base>>(self, m: &M, point: &impl Coordinates<C>) {
         let zz2 = point.coordinate(ZZ);
         if zz2.is_zero() {
             return;
@@ -154,41 +162,41 @@ impl<C: DeviceCurve, G: Gpu> Slot<C, G> {
             return;
         }
         // both over the common denominators; each coordinate is read before it is overwritten
-        let x2 = point.coordinate(X).mul(&zz);
-        self.set(ZZ, zz.mul(&zz2));
-        let x = self.coordinate(X).mul(&zz2);
+        let x2 = m.mul(&point.coordinate(X), &zz);
+        self.set(ZZ, m.mul(&zz, &zz2));
+        let x = m.mul(&self.coordinate(X), &zz2);
         self.set(X, x);
         let dx = x2.sub(&x);
         let zzz2 = point.coordinate(ZZZ);
         let zzz = self.coordinate(ZZZ);
-        let y2 = point.coordinate(Y).mul(&zzz);
-        self.set(ZZZ, zzz.mul(&zzz2));
-        let y = self.coordinate(Y).mul(&zzz2);
+        let y2 = m.mul(&point.coordinate(Y), &zzz);
+        self.set(ZZZ, m.mul(&zzz, &zzz2));
+        let y = m.mul(&self.coordinate(Y), &zzz2);
         self.set(Y, y);
         let dy = y2.sub(&y);
-        self.finish(dx, dy);
+        self.finish(m, dx, dy);
     }
 
     /// The end of an addition over a common denominator, dx and dy being the differences of the
     /// numerators. Equal points take their tangent instead; opposite points end with ZZ = 0.
     #[inline(always)]
-    fn finish(self, mut dx: C::Base, mut dy: C::Base) {
+    fn finish<M: Multiplier<C::Base>>(self, m: &M, mut dx: C::Base, mut dy: C::Base) {
         let equal = dx.is_zero() && dy.is_zero();
         if equal {
-            let xx = self.coordinate(X).sqr();
+            let xx = m.sqr(&self.coordinate(X));
             dx = self.coordinate(Y).double();
             dy = xx.double().add(&xx);
         }
-        let pp = dx.sqr();
-        self.set(ZZ, self.coordinate(ZZ).mul(&pp));
-        let ppp = dx.mul(&pp);
-        self.set(ZZZ, self.coordinate(ZZZ).mul(&ppp));
-        let q = self.coordinate(X).mul(&pp);
-        let low = self.coordinate(Y).mul(&ppp);
-        let rr = dy.sqr();
+        let pp = m.sqr(&dx);
+        self.set(ZZ, m.mul(&self.coordinate(ZZ), &pp));
+        let ppp = m.mul(&dx, &pp);
+        self.set(ZZZ, m.mul(&self.coordinate(ZZZ), &ppp));
+        let q = m.mul(&self.coordinate(X), &pp);
+        let low = m.mul(&self.coordinate(Y), &ppp);
+        let rr = m.sqr(&dy);
         let rr = if equal { rr } else { rr.sub(&ppp) };
         let x = rr.sub(&q).sub(&q);
         self.set(X, x);
-        self.set(Y, dy.mul(&q.sub(&x)).sub(&low));
+        self.set(Y, m.mul(&dy, &q.sub(&x)).sub(&low));
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! The elements of list b at the start are `references[(b >> shift)·stride + starts[b] + k]`.
 use cuzk_field::curve::{Affine, Xyzz};
-use cuzk_field::{G1, G2};
+use cuzk_field::{G1, G2, Multiplier, PerThread};
 
 use super::points::{DeviceCurve, Points, Referenced, Slot};
 use super::sort::last_not_above;
@@ -20,8 +20,6 @@ const LISTS_PER_THREAD: u32 = 8;
 pub const LISTS_PER_BLOCK: u32 = 256 * LISTS_PER_THREAD;
 /// Threads of a block that finishes lists.
 const FINISH_THREADS: u32 = 128;
-/// Pairs that one block of `msm_round_pairs` writes.
-pub const PAIRS_PER_BLOCK: u32 = 1024;
 
 /// Length of a list of `len` elements at the start of `round`.
 #[inline(always)]
@@ -159,14 +157,15 @@ kernel! {
         }
     }
 
-    /// The operands of a round's pairs, two references a pair. Grid: ⌈pairs / 1,024⌉.
-    pub fn msm_round_pairs(gpu, pairs: u32, lists: u32, round: u32, shift: u32, stride: u64,
+    /// The operands of a round's pairs, two references a pair. A block writes `share` pairs, a multiple of
+    /// 256. Grid: ⌈pairs / share⌉.
+    pub fn msm_round_pairs(gpu, pairs: u32, share: u32, lists: u32, round: u32, shift: u32, stride: u64,
         references: Global<u32>, starts: Global<u32>, lens: Global<u32>, before: Global<u32>, partial: u32,
         tails: Global<u32>, offsets: Global<u32>, out: GlobalMut<[u32; 2]>)
     limits { threads: 256, min_blocks: 6, registers: 40, shared: 8 }
     {
-        let first = gpu.block() * PAIRS_PER_BLOCK;
-        let end = pairs.min(first + PAIRS_PER_BLOCK);
+        let first = gpu.block() * share;
+        let end = pairs.min(first + share);
         let range = Shared::<u32>::new(gpu, 0);
         // the lists that the block's pairs belong to
         if gpu.thread() == 0 {
@@ -201,7 +200,7 @@ kernel! {
         let list = gpu.index() as u32;
         if list < lists {
             let rest = Rest::load(gpu, list, round, lens, before, first, tails);
-            finish(gpu, list, rest, Points { bases, partial }, sums);
+            finish(&PerThread, gpu, list, rest, Points { bases, partial }, sums);
         }
     }
 
@@ -209,12 +208,12 @@ kernel! {
     pub fn msm_finish_g2(gpu, lists: u32, round: u32, lens: Global<u32>, before: Global<u32>, first: u32,
         tails: Global<u32>, bases: Global<Affine<G2>>, partial: Global<Affine<G2>>,
         sums: GlobalMut<Xyzz<G2>>)
-    limits { threads: FINISH_THREADS, min_blocks: 2, registers: 255, shared: FINISH_THREADS * 384 }
+    limits { threads: FINISH_THREADS, min_blocks: 2, registers: 255, shared: FINISH_THREADS * 384, spills: 256, stack: 96 }
     {
         let list = gpu.index() as u32;
         if list < lists {
             let rest = Rest::load(gpu, list, round, lens, before, first, tails);
-            finish(gpu, list, rest, Points { bases, partial }, sums);
+            finish(&PerThread, gpu, list, rest, Points { bases, partial }, sums);
         }
     }
 }
@@ -257,7 +256,8 @@ impl Rest {
 }
 
 #[inline(always)]
-fn finish<C: DeviceCurve, G: Gpu>(
+fn finish<C: DeviceCurve, M: Multiplier<C::Base>, G: Gpu>(
+    m: &M,
     gpu: G,
     list: u32,
     rest: Rest,
@@ -273,11 +273,14 @@ fn finish<C: DeviceCurve, G: Gpu>(
         } else {
             rest.tail
         };
-        sum.add(&Referenced {
-            gpu,
-            points,
-            reference,
-        });
+        sum.add(
+            m,
+            &Referenced {
+                gpu,
+                points,
+                reference,
+            },
+        );
         k += 1;
     }
     sums.store(gpu, list as usize, sum.load());

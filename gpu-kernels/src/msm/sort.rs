@@ -195,7 +195,11 @@ fn distribute<G: Gpu>(
         b = thread;
         while b < bins {
             // the offsets have advanced to the ends of the bins
-            cursors.store(gpu, b, cursors.load(gpu, b).wrapping_add(offsets.load(gpu, b)));
+            cursors.store(
+                gpu,
+                b,
+                cursors.load(gpu, b).wrapping_add(offsets.load(gpu, b)),
+            );
             offsets.store(gpu, b, 0);
             b += threads;
         }

@@ -2,8 +2,8 @@
 
 use blst::{blst_fp, blst_fp2};
 use blstrs::{G1Projective, G2Projective, Scalar};
-use cuzk_field::curve::{Affine, Xyzz};
 use cuzk_field::bls12_381::Fp2;
+use cuzk_field::curve::{Affine, Xyzz};
 use cuzk_field::{Fp, G1, G2};
 use cuzk_kernels::msm::points::DeviceCurve;
 use cuzk_kernels::msm::{addition, rounds, weights};
@@ -92,7 +92,9 @@ fn host_fp(x: &Fp) -> blst_fp {
 }
 
 fn host_fp2(x: &Fp2) -> blst_fp2 {
-    blst_fp2 { fp: [host_fp(&x.c0), host_fp(&x.c1)] }
+    blst_fp2 {
+        fp: [host_fp(&x.c0), host_fp(&x.c1)],
+    }
 }
 
 macro_rules! gpu_curve {
@@ -103,14 +105,31 @@ macro_rules! gpu_curve {
             fn add(pairs: &Pairs<Self>, invert_blocks: u32) -> [Launch; 3] {
                 let p = pairs;
                 let blocks = p.blocks();
-                let inverting = p.products().div_ceil(addition::$invert::THREADS).min(invert_blocks);
+                let inverting = p
+                    .products()
+                    .div_ceil(addition::$invert::THREADS)
+                    .min(invert_blocks);
                 [
                     addition::$forward::launch(
-                        blocks, p.count, p.per, p.list, p.bases, p.partial.read(), p.prefix, p.products,
+                        blocks,
+                        p.count,
+                        p.per,
+                        p.list,
+                        p.bases,
+                        p.partial.read(),
+                        p.prefix,
+                        p.products,
                     ),
                     addition::$invert::launch(inverting, p.products(), p.products, p.scratch),
                     addition::$backward::launch(
-                        blocks, p.count, p.per, p.list, p.bases, p.partial, p.first, p.prefix,
+                        blocks,
+                        p.count,
+                        p.per,
+                        p.list,
+                        p.bases,
+                        p.partial,
+                        p.first,
+                        p.prefix,
                         p.products.read(),
                     ),
                 ]
@@ -124,8 +143,16 @@ macro_rules! gpu_curve {
             ) -> Launch {
                 let (s, l) = (state, &state.lists);
                 rounds::$finish::launch(
-                    l.count.div_ceil(rounds::$finish::THREADS), l.count, s.round, l.lens, s.before.read(),
-                    s.partial, s.tails.read(), bases, partial, sums,
+                    l.count.div_ceil(rounds::$finish::THREADS),
+                    l.count,
+                    s.round,
+                    l.lens,
+                    s.before.read(),
+                    s.partial,
+                    s.tails.read(),
+                    bases,
+                    partial,
+                    sums,
                 )
             }
 
@@ -153,10 +180,22 @@ macro_rules! gpu_curve {
 }
 
 gpu_curve!(
-    G1, G1Projective, msm_forward_g1, msm_invert_g1, msm_backward_g1, msm_finish_g1, msm_lines_g1,
+    G1,
+    G1Projective,
+    msm_forward_g1,
+    msm_invert_g1,
+    msm_backward_g1,
+    msm_finish_g1,
+    msm_lines_g1,
     host_fp
 );
 gpu_curve!(
-    G2, G2Projective, msm_forward_g2, msm_invert_g2, msm_backward_g2, msm_finish_g2, msm_lines_g2,
+    G2,
+    G2Projective,
+    msm_forward_g2,
+    msm_invert_g2,
+    msm_backward_g2,
+    msm_finish_g2,
+    msm_lines_g2,
     host_fp2
 );

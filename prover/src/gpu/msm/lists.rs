@@ -2,8 +2,7 @@
 
 use cuzk_field::curve::Affine;
 use cuzk_kernels::msm::rounds::{
-    LISTS_PER_BLOCK, PAIRS_PER_BLOCK, msm_round_count, msm_round_offsets, msm_round_pairs,
-    msm_row_scan, round_len,
+    LISTS_PER_BLOCK, msm_round_count, msm_round_offsets, msm_round_pairs, msm_row_scan, round_len,
 };
 use cuzk_kernels::msm::{MAX_ROUNDS, addition::PAIR_THREADS};
 use cuzk_kernels::runtime::Arena;
@@ -16,7 +15,11 @@ use super::curve::{GpuCurve, Pairs};
 pub type Totals = [u32; MAX_ROUNDS as usize];
 
 /// Most pairs of a thread.
-const MOST_PER_THREAD: u32 = 32;
+const MOST_PER_THREAD: u32 = 64;
+/// Waves of blocks below which a thread's share of pairs is halved, down to half of the most.
+const WAVES: u64 = 4;
+/// Rounds below this many pairs are listed by smaller blocks.
+const FEW_PAIRS: u32 = 1 << 21;
 /// Blocks of additions that a multiprocessor holds at once.
 const RESIDENT_BLOCKS: u32 = 4;
 
@@ -55,13 +58,18 @@ pub struct State {
 /// Pairs in each round of lists of known lengths: (length, number of lists).
 pub fn totals(lists: &[(u32, u32)]) -> Totals {
     std::array::from_fn(|round| {
-        lists.iter().map(|&(len, count)| count * (round_len(len, round as u32) / 2)).sum()
+        lists
+            .iter()
+            .map(|&(len, count)| count * (round_len(len, round as u32) / 2))
+            .sum()
     })
 }
 
 /// Rounds after which a list of `len` elements has at most `most`.
 pub fn rounds_until(len: u32, most: u32) -> u32 {
-    (0..MAX_ROUNDS).find(|&round| round_len(len, round) <= most).unwrap_or(MAX_ROUNDS)
+    (0..MAX_ROUNDS)
+        .find(|&round| round_len(len, round) <= most)
+        .unwrap_or(MAX_ROUNDS)
 }
 
 impl Lists {
@@ -76,7 +84,9 @@ impl Lists {
         let blocks = self.blocks();
         let sums = arena.take::<u32>(MAX_ROUNDS as usize * blocks as usize)?;
         let totals = arena.take::<u32>(MAX_ROUNDS as usize)?;
-        runtime.launch(&msm_round_count::launch(blocks, self.count, self.lens, sums))?;
+        runtime.launch(&msm_round_count::launch(
+            blocks, self.count, self.lens, sums,
+        ))?;
         runtime.launch(&msm_row_scan::launch(MAX_ROUNDS, blocks, sums, totals))?;
         Ok([sums, totals])
     }
@@ -118,7 +128,10 @@ impl<C: GpuCurve> Rounds<C> {
             products: [arena.take(products)?, arena.take(products)?],
         };
         // partial sum 0 is the identity
-        arena.runtime().zero(partial.address(), u64::from(<Affine<C> as cuzk_kernels::Element>::BYTES))?;
+        arena.runtime().zero(
+            partial.address(),
+            u64::from(<Affine<C> as cuzk_kernels::Element>::BYTES),
+        )?;
         Ok(rounds)
     }
 
@@ -200,9 +213,12 @@ impl<C: GpuCurve> Rounds<C> {
             offsets,
         ))?;
         if pairs > 0 {
+            // many pairs a block make its search for their lists cheap, few make blocks enough
+            let share = if pairs < FEW_PAIRS { 512 } else { 4096 };
             runtime.launch(&msm_round_pairs::launch(
-                pairs.div_ceil(PAIRS_PER_BLOCK),
+                pairs.div_ceil(share),
                 pairs,
+                share,
                 l.count,
                 state.round,
                 l.shift,
@@ -246,17 +262,28 @@ impl<C: GpuCurve> Rounds<C> {
     }
 }
 
-/// Pairs that share a thread: as many as fill the device once, and no more than pay.
+/// Pairs that share a thread: as many as fill the device once; the most only where they fill it often.
 fn pairs_per_thread(pairs: u64, multiprocessors: u32) -> u32 {
     let resident = u64::from(multiprocessors * RESIDENT_BLOCKS * PAIR_THREADS);
     // a tenth less than a full device is better than twice the products
     let share = (pairs + pairs / 8) / resident;
-    if share == 0 { 1 } else { (1 << share.ilog2().min(31)).min(MOST_PER_THREAD) }
+    if share >= WAVES * u64::from(MOST_PER_THREAD) {
+        return MOST_PER_THREAD;
+    }
+    if share == 0 {
+        1
+    } else {
+        (1 << share.ilog2()).min(MOST_PER_THREAD / 2)
+    }
 }
 
 /// Most products of rounds with up to `pairs` pairs.
 fn most_products(pairs: u64, multiprocessors: u32) -> usize {
     let resident = u64::from(multiprocessors * RESIDENT_BLOCKS * PAIR_THREADS);
-    let threads = (2 * resident).max(pairs / u64::from(MOST_PER_THREAD));
+    let threads = (2 * resident).max(
+        (pairs / u64::from(MOST_PER_THREAD))
+            .max(2 * WAVES * resident)
+            .min(pairs / u64::from(MOST_PER_THREAD / 2)),
+    );
     threads.min(pairs).next_multiple_of(PAIR_THREADS.into()) as usize + PAIR_THREADS as usize
 }

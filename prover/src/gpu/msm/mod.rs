@@ -37,7 +37,9 @@ pub enum MsmError {
         limit: u64,
     },
     /// Too many points for one call, or a window width that does not exist.
-    #[error("MSM: {points} points with windows of {bits} bits; fewer than 2^29 points, 2 to 23 bits")]
+    #[error(
+        "MSM: {points} points with windows of {bits} bits; fewer than 2^29 points, 2 to 23 bits"
+    )]
     Size {
         /// Number of points.
         points: usize,

@@ -2,7 +2,7 @@
 
 use cuzk_field::curve::Xyzz;
 use cuzk_kernels::msm::grid;
-use cuzk_kernels::msm::recode::windows;
+use cuzk_kernels::msm::recode::{RECODED_BITS, windows};
 use cuzk_kernels::runtime::Arena;
 
 use super::MsmError;
@@ -22,7 +22,11 @@ const LEAST_TILE: u32 = 1024;
 /// Most positions of a tile.
 const MOST_TILE: u32 = 1 << 17;
 /// A round's latency in additions that the device makes meanwhile.
-const ROUND_COST: f64 = 280e3;
+const ROUND_COST: f64 = 200e3;
+/// What a bucket costs in additions: two in the matrix, and bookkeeping.
+const BUCKET_COST: f64 = 2.4;
+/// The last window's digits are below this share of their range, because scalars are below r/2.
+const LAST_SHARE: f64 = 0.45;
 /// Lines of the matrix of buckets are added in rounds until this many points are left.
 pub(super) const LINE_REST: u32 = 8;
 
@@ -59,8 +63,13 @@ impl Plan {
     ///
     /// # Errors
     /// When not even one window at a time fits, or there are 2²⁹ points or more.
-    pub fn new<C: GpuCurve>(points: usize, multiprocessors: u32, memory: u64) -> Result<Self, MsmError> {
-        let bits = (MIN_BITS..=MAX_BITS).min_by(|&a, &b| cost(points, a).total_cmp(&cost(points, b)));
+    pub fn new<C: GpuCurve>(
+        points: usize,
+        multiprocessors: u32,
+        memory: u64,
+    ) -> Result<Self, MsmError> {
+        let bits =
+            (MIN_BITS..=MAX_BITS).min_by(|&a, &b| cost(points, a).total_cmp(&cost(points, b)));
         Self::with_bits::<C>(points, bits.unwrap_or(MIN_BITS), multiprocessors, memory)
     }
 
@@ -88,14 +97,23 @@ impl Plan {
         };
         let smallest = plan.bytes::<C>();
         if smallest > memory {
-            return Err(MsmError::Memory { needed: smallest, limit: memory });
+            return Err(MsmError::Memory {
+                needed: smallest,
+                limit: memory,
+            });
         }
         for together in 2..=plan.windows() {
-            let wider = Plan { sort_windows: together, ..plan };
+            let wider = Plan {
+                sort_windows: together,
+                ..plan
+            };
             if wider.bytes::<C>() <= memory {
                 plan = wider;
             }
-            let wider = Plan { sum_windows: together, ..plan };
+            let wider = Plan {
+                sum_windows: together,
+                ..plan
+            };
             if wider.bytes::<C>() <= memory && wider.most_sums(together) < MOST_SUMS {
                 plan = wider;
             }
@@ -106,7 +124,11 @@ impl Plan {
     /// Evens out the groups of windows.
     fn even(self) -> Self {
         let even = |together: u32| self.windows().div_ceil(self.windows().div_ceil(together));
-        Plan { sort_windows: even(self.sort_windows), sum_windows: even(self.sum_windows), ..self }
+        Plan {
+            sort_windows: even(self.sort_windows),
+            sum_windows: even(self.sum_windows),
+            ..self
+        }
     }
 
     /// Number of windows.
@@ -133,12 +155,21 @@ impl Plan {
 
     pub(super) fn levels(&self) -> Levels {
         let buckets = self.buckets();
-        let low = if buckets <= self.one_level { 0 } else { buckets / 2 };
+        let low = if buckets <= self.one_level {
+            0
+        } else {
+            buckets.div_ceil(2)
+        };
         // enough tiles to occupy the device a dozen times, few enough to make long runs
         let blocks = u64::from(self.multiprocessors * 12);
         let share = u64::from(self.points) * u64::from(self.sort_windows) / blocks;
         let tile = (share as u32).clamp(self.least_tile, MOST_TILE);
-        Levels { upper: buckets - low, low, tile, second_tile: tile.clamp(2 * self.least_tile, MOST_TILE / 8) }
+        Levels {
+            upper: buckets - low,
+            low,
+            tile,
+            second_tile: tile.clamp(2 * self.least_tile, MOST_TILE / 8),
+        }
     }
 
     /// Bytes that sorting takes for a while.
@@ -159,7 +190,8 @@ impl Plan {
         }
         // each of the sum's window groups is counted after sorting
         let groups = self.windows().div_ceil(self.sum_windows);
-        bytes + u64::from(groups) * Lists::count_bytes(u64::from(self.sum_windows) << self.buckets())
+        bytes
+            + u64::from(groups) * Lists::count_bytes(u64::from(self.sum_windows) << self.buckets())
     }
 
     /// Most tiles of the second level.
@@ -185,8 +217,11 @@ impl Plan {
         let buckets = u64::from(windows) << self.buckets();
         let [rows, columns] = self.lines();
         let lines = u64::from(windows) * u64::from(rows + columns);
-        Rounds::<C>::bytes(self.most_sums(windows), self.most_pairs(windows), self.multiprocessors)
-            + Lists::count_bytes(buckets)
+        Rounds::<C>::bytes(
+            self.most_sums(windows),
+            self.most_pairs(windows),
+            self.multiprocessors,
+        ) + Lists::count_bytes(buckets)
             + Rounds::<C>::run_bytes(buckets)
             + Arena::bytes::<u32>(2 * buckets as usize)
             + 2 * Arena::bytes::<u32>(lines as usize)
@@ -206,11 +241,12 @@ impl Plan {
 /// Estimated time in additions.
 fn cost(points: usize, bits: u32) -> f64 {
     let buckets = f64::from(1u32 << (bits - 1));
-    let windows = f64::from(windows(bits));
-    let load = points as f64 / buckets;
-    // the fullest bucket decides the number of rounds
+    let count = windows(bits);
+    // the fullest bucket decides the number of rounds; the last window has fewer bits
+    let last = f64::from(1u32 << (RECODED_BITS - bits * (count - 1))) * LAST_SHARE;
+    let load = points as f64 / buckets.min(last.max(1.0));
     let fullest = load + 4.0 * load.sqrt() + 4.0;
     let line = f64::from(1u32 << grid::columns(bits - 1));
     let rounds = fullest.log2() + (line / f64::from(LINE_REST)).log2().max(0.0) + line / 256.0;
-    windows * (points as f64 + buckets) + rounds * ROUND_COST
+    f64::from(count) * (points as f64 + BUCKET_COST * buckets) + rounds * ROUND_COST
 }

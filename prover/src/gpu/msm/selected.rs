@@ -56,20 +56,35 @@ impl Selection {
         let ones = arena.take::<u32>(bitmaps.len as usize)?;
         let map = arena.take::<u32>(others as usize)?;
         if blocks == 0 {
-            return Ok(Selection { ones, ones_len: 0, map, others_len: 0 });
+            return Ok(Selection {
+                ones,
+                ones_len: 0,
+                map,
+                others_len: 0,
+            });
         }
         let mark = arena.mark();
         let counts = arena.take::<u32>(3 * blocks as usize)?;
         let sums = arena.take::<u32>(3)?;
         let masked = bitmaps.density.is_some().into();
         let density = bitmaps.density.unwrap_or(Global::at_address(0));
-        let Bitmaps { len, bits, others: other, .. } = bitmaps;
-        runtime.launch(&msm_select_count::launch(blocks, len, bits, other, masked, density, counts))?;
+        let Bitmaps {
+            len,
+            bits,
+            others: other,
+            ..
+        } = bitmaps;
+        runtime.launch(&msm_select_count::launch(
+            blocks, len, bits, other, masked, density, counts,
+        ))?;
         runtime.launch(&msm_row_scan::launch(3, blocks, counts, sums))?;
         let mut found = [0u32; 3];
         download(&runtime, sums, &mut found)?;
         if found[1] != others {
-            return Err(MsmError::Others { expected: others, found: found[1] });
+            return Err(MsmError::Others {
+                expected: others,
+                found: found[1],
+            });
         }
         runtime.launch(&msm_select_write::launch(
             blocks,
@@ -83,7 +98,12 @@ impl Selection {
             map,
         ))?;
         arena.rewind(mark);
-        Ok(Selection { ones, ones_len: found[0], map, others_len: others })
+        Ok(Selection {
+            ones,
+            ones_len: found[0],
+            map,
+            others_len: others,
+        })
     }
 
     /// Arena bytes that [`new`](Self::new) takes for `len` variables, `others` of them not bits.
@@ -138,9 +158,20 @@ pub fn sum_of_points<C: GpuCurve>(
     let list_sums = arena.take(count_lists as usize)?;
     let lines = LINES.min(count_lists);
     let results = arena.take::<Xyzz<C>>(lines as usize)?;
-    runtime.launch(&C::finish(&state, rounds.bases(), rounds.partial(), list_sums))?;
+    runtime.launch(&C::finish(
+        &state,
+        rounds.bases(),
+        rounds.partial(),
+        list_sums,
+    ))?;
     let line = count_lists / lines;
-    runtime.launch(&C::lines(lines, [line, line], true, list_sums.read(), results))?;
+    runtime.launch(&C::lines(
+        lines,
+        [line, line],
+        true,
+        list_sums.read(),
+        results,
+    ))?;
     let mut points = vec![Xyzz::<C>::IDENTITY; lines as usize];
     download(&runtime, results, &mut points)?;
     arena.rewind(mark);

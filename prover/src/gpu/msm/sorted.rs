@@ -40,7 +40,10 @@ pub struct Scalars {
 
 impl Scalars {
     fn mapped(&self) -> (u32, Global<u32>) {
-        (self.map.is_some().into(), self.map.unwrap_or(Global::at_address(0)))
+        (
+            self.map.is_some().into(),
+            self.map.unwrap_or(Global::at_address(0)),
+        )
     }
 }
 
@@ -91,7 +94,10 @@ impl Sorted {
         };
         let constant = arena.take::<u32>(8)?;
         let runtime = arena.runtime();
-        runtime.upload(constant.address(), bytemuck::cast_slice(&bias(self.plan.bits)))?;
+        runtime.upload(
+            constant.address(),
+            bytemuck::cast_slice(&bias(self.plan.bits)),
+        )?;
         let (mapped, map) = scalars.mapped();
         runtime.launch(&msm_recode::launch(
             n.div_ceil(msm_recode::THREADS),
@@ -143,7 +149,9 @@ impl Sorted {
             recoded.signs.read(),
             counts,
         ))?;
-        runtime.launch(&msm_partition_scan::launch(windows, tiles, upper, counts, starts, lens))?;
+        runtime.launch(&msm_partition_scan::launch(
+            windows, tiles, upper, counts, starts, lens,
+        ))?;
         let (mapped, map) = scalars.mapped();
         runtime.launch(&msm_partition_scatter::launch(
             (tiles, windows),
@@ -163,7 +171,11 @@ impl Sorted {
             entries,
         ))?;
         if low > 0 {
-            let partitions = Partitions { starts, lens, entries };
+            let partitions = Partitions {
+                starts,
+                lens,
+                entries,
+            };
             self.sort_partitions(arena, partitions, first, windows)?;
         }
         Ok(())
@@ -181,14 +193,24 @@ impl Sorted {
         let (plan, levels) = (&self.plan, self.plan.levels());
         let (n, low, upper, tile) = (plan.points, levels.low, levels.upper, levels.second_tile);
         let count = windows << upper;
-        let Partitions { starts, lens, entries } = partitions;
+        let Partitions {
+            starts,
+            lens,
+            entries,
+        } = partitions;
         let at = (first as usize) << plan.buckets();
         let (bucket_starts, bucket_lens) = (self.starts.offset(at), self.lens.offset(at));
         let references = self.references.offset(first as usize * n as usize);
         let tile_starts = arena.take::<u32>(count as usize + 1)?;
         let tiles = plan.second_tiles(windows);
         let counts = arena.take::<u32>(tiles << low)?;
-        runtime.launch(&msm_tile_numbers::launch(1, count, tile, lens.read(), tile_starts))?;
+        runtime.launch(&msm_tile_numbers::launch(
+            1,
+            count,
+            tile,
+            lens.read(),
+            tile_starts,
+        ))?;
         let tile_starts = tile_starts.read();
         runtime.launch(&msm_bucket_count::launch(
             tiles as u32,
@@ -248,19 +270,29 @@ impl Sorted {
     /// (first window, number of windows) of the groups that are summed together.
     fn groups(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let (together, windows) = (self.plan.sum_windows, self.plan.windows());
-        (0..windows).step_by(together as usize).map(move |first| (first, together.min(windows - first)))
+        (0..windows)
+            .step_by(together as usize)
+            .map(move |first| (first, together.min(windows - first)))
     }
 
     /// The references of one bucket.
     #[cfg(test)]
-    pub(super) fn bucket(&self, runtime: &Arc<dyn Runtime>, window: usize, bucket: usize) -> Vec<u32> {
+    pub(super) fn bucket(
+        &self,
+        runtime: &Arc<dyn Runtime>,
+        window: usize,
+        bucket: usize,
+    ) -> Vec<u32> {
         let read = |array: GlobalMut<u32>, len: u32| {
             let mut out = vec![0; len as usize];
             download(runtime, array, &mut out).unwrap();
             out
         };
         let at = (window << self.plan.buckets()) + bucket;
-        let (start, len) = (read(self.starts.offset(at), 1)[0], read(self.lens.offset(at), 1)[0]);
+        let (start, len) = (
+            read(self.starts.offset(at), 1)[0],
+            read(self.lens.offset(at), 1)[0],
+        );
         let first = window * self.plan.points as usize + start as usize;
         read(self.references.offset(first), len)
     }
@@ -349,11 +381,25 @@ impl Sorted {
         let line_sums = arena.take::<Xyzz<C>>(lines.count as usize)?;
         let results = arena.take::<Xyzz<C>>(2 * windows as usize)?;
         let runtime = arena.runtime();
-        runtime.launch(&C::finish(&state, rounds.bases(), rounds.partial(), line_sums))?;
-        runtime.launch(&C::lines(2 * windows, [rows, columns], false, line_sums.read(), results))?;
+        runtime.launch(&C::finish(
+            &state,
+            rounds.bases(),
+            rounds.partial(),
+            line_sums,
+        ))?;
+        runtime.launch(&C::lines(
+            2 * windows,
+            [rows, columns],
+            false,
+            line_sums.read(),
+            results,
+        ))?;
         let mut points = vec![Xyzz::<C>::IDENTITY; 2 * windows as usize];
         download(runtime, results, &mut points)?;
-        Ok(points.chunks_exact(2).map(|pair| [C::to_host(&pair[0]), C::to_host(&pair[1])]).collect())
+        Ok(points
+            .chunks_exact(2)
+            .map(|pair| [C::to_host(&pair[0]), C::to_host(&pair[1])])
+            .collect())
     }
 
     /// Rows and columns of each window's matrix as lists.
@@ -365,7 +411,10 @@ impl Sorted {
     ) -> Result<Lists, MsmError> {
         let [rows, columns] = self.plan.lines();
         let count = windows * (rows + columns);
-        let (starts, lens) = (arena.take::<u32>(count as usize)?, arena.take::<u32>(count as usize)?);
+        let (starts, lens) = (
+            arena.take::<u32>(count as usize)?,
+            arena.take::<u32>(count as usize)?,
+        );
         arena.runtime().launch(&msm_grid_lists::launch(
             count.div_ceil(msm_grid_lists::THREADS),
             windows,
@@ -387,10 +436,13 @@ impl Sorted {
     fn combine<C: GpuCurve>(&self, windows: &[[C::Host; 2]]) -> C::Host {
         let columns = self.plan.lines()[1].ilog2();
         let doubled = |point: C::Host, times: u32| (0..times).fold(point, |p, _| p.double());
-        windows.iter().rev().fold(C::Host::identity(), |sum, &[row, column]| {
-            // the row sum takes part in the last doublings
-            doubled(doubled(sum, self.plan.bits - columns) + row, columns) + column
-        })
+        windows
+            .iter()
+            .rev()
+            .fold(C::Host::identity(), |sum, &[row, column]| {
+                // the row sum takes part in the last doublings
+                doubled(doubled(sum, self.plan.bits - columns) + row, columns) + column
+            })
     }
 }
 

@@ -25,7 +25,11 @@ fn rng(seed: u64) -> ChaCha20Rng {
 }
 
 fn naive(bases: &[G1Affine], scalars: &[Scalar]) -> G1Projective {
-    bases.iter().zip(scalars).map(|(base, scalar)| base * scalar).sum()
+    bases
+        .iter()
+        .zip(scalars)
+        .map(|(base, scalar)| base * scalar)
+        .sum()
 }
 
 fn arena(bytes: u64) -> Arena {
@@ -40,19 +44,29 @@ fn upload_scalars(arena: &Arena, scalars: &[Scalar]) -> DeviceBuffer<Fr> {
 /// The MSM on the emulator with exactly the memory that the plan asks for.
 fn with_plan(bases: &[G1Affine], scalars: &[Scalar], plan: &Plan) -> G1Projective {
     let mut arena = arena(plan.bytes::<G1>());
-    let bases = DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G1Affine>(bases)).unwrap();
+    let bases = DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G1Affine>(bases))
+        .unwrap();
     let values = upload_scalars(&arena, scalars);
-    let scalars = Scalars { values: values.global(), map: None };
+    let scalars = Scalars {
+        values: values.global(),
+        map: None,
+    };
     let sorted = Sorted::new(&mut arena, plan, scalars).unwrap();
     sorted.sum::<G1>(&mut arena, bases.global()).unwrap()
 }
 
 fn with_bits(bases: &[G1Affine], scalars: &[Scalar], bits: u32) -> G1Projective {
-    with_plan(bases, scalars, &Plan::with_bits::<G1>(scalars.len(), bits, SMS, u64::MAX).unwrap())
+    with_plan(
+        bases,
+        scalars,
+        &Plan::with_bits::<G1>(scalars.len(), bits, SMS, u64::MAX).unwrap(),
+    )
 }
 
 fn random_bases(rng: &mut ChaCha20Rng, n: usize) -> Vec<G1Affine> {
-    (0..n).map(|_| G1Projective::random(&mut *rng).to_affine()).collect()
+    (0..n)
+        .map(|_| G1Projective::random(&mut *rng).to_affine())
+        .collect()
 }
 
 fn random_scalars(rng: &mut ChaCha20Rng, n: usize) -> Vec<Scalar> {
@@ -64,7 +78,11 @@ fn every_small_length_agrees_with_blst() {
     let mut rng = rng(1);
     let (bases, scalars) = (random_bases(&mut rng, 129), random_scalars(&mut rng, 129));
     for n in [0, 1, 2, 3, 31, 32, 33, 129] {
-        assert_eq!(with_bits(&bases[..n], &scalars[..n], 9), naive(&bases[..n], &scalars[..n]), "n = {n}");
+        assert_eq!(
+            with_bits(&bases[..n], &scalars[..n], 9),
+            naive(&bases[..n], &scalars[..n]),
+            "n = {n}"
+        );
     }
 }
 
@@ -73,7 +91,11 @@ fn window_widths_agree_with_blst() {
     let mut rng = rng(2);
     let (bases, scalars) = (random_bases(&mut rng, 12), random_scalars(&mut rng, 12));
     for bits in [2, 3, 5, 7, 10] {
-        assert_eq!(with_bits(&bases, &scalars, bits), naive(&bases, &scalars), "bits = {bits}");
+        assert_eq!(
+            with_bits(&bases, &scalars, bits),
+            naive(&bases, &scalars),
+            "bits = {bits}"
+        );
     }
 }
 
@@ -95,12 +117,22 @@ fn edge_scalars_and_exceptional_points_agree_with_blst() {
         Scalar::random(&mut rng),
     ];
     let points = random_bases(&mut rng, 2);
-    let kinds = [G1Affine::identity(), points[0], -points[0], points[0], points[1], G1Affine::identity()];
+    let kinds = [
+        G1Affine::identity(),
+        points[0],
+        -points[0],
+        points[0],
+        points[1],
+        G1Affine::identity(),
+    ];
     let scalars: Vec<_> = values.iter().flat_map(|value| [*value; 6]).collect();
     let bases: Vec<_> = values.iter().flat_map(|_| kinds).collect();
     assert_eq!(with_bits(&bases, &scalars, 6), naive(&bases, &scalars));
     let identities = vec![G1Affine::identity(); 40];
-    assert_eq!(with_bits(&identities, &scalars[..40], 6), G1Projective::identity());
+    assert_eq!(
+        with_bits(&identities, &scalars[..40], 6),
+        G1Projective::identity()
+    );
 }
 
 #[test]
@@ -118,13 +150,22 @@ fn groups_of_windows_and_reused_memory_give_the_same_sum() {
     let mut rng = rng(5);
     let (bases, scalars) = (random_bases(&mut rng, 20), random_scalars(&mut rng, 20));
     let whole = Plan::with_bits::<G1>(20, 8, SMS, u64::MAX).unwrap();
-    let plan = Plan { sort_windows: 13, sum_windows: 9, ..whole };
+    let plan = Plan {
+        sort_windows: 13,
+        sum_windows: 9,
+        ..whole
+    };
     let mut arena = arena(plan.bytes::<G1>());
     let values = upload_scalars(&arena, &scalars);
-    let points = DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G1Affine>(&bases)).unwrap();
+    let points =
+        DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G1Affine>(&bases))
+            .unwrap();
     for _ in 0..3 {
         arena.reset();
-        let scalars = Scalars { values: values.global(), map: None };
+        let scalars = Scalars {
+            values: values.global(),
+            map: None,
+        };
         let sorted = Sorted::new(&mut arena, &plan, scalars).unwrap();
         let sum = sorted.sum::<G1>(&mut arena, points.global()).unwrap();
         assert_eq!(sum, naive(&bases, &scalars_of(&values)));
@@ -139,18 +180,42 @@ fn scalars_of(values: &DeviceBuffer<Fr>) -> Vec<Scalar> {
 fn base_sets_on_both_curves_share_sorted_scalars() {
     let mut rng = rng(6);
     let (bases, scalars) = (random_bases(&mut rng, 24), random_scalars(&mut rng, 24));
-    let mut second: Vec<G2Affine> = (0..24).map(|_| G2Projective::random(&mut rng).to_affine()).collect();
+    let mut second: Vec<G2Affine> = (0..24)
+        .map(|_| G2Projective::random(&mut rng).to_affine())
+        .collect();
     second[7] = second[3];
     second[11] = G2Affine::identity();
     let plan = Plan::with_bits::<G2>(24, 8, SMS, u64::MAX).unwrap();
     let mut arena = arena(plan.bytes::<G2>());
     let values = upload_scalars(&arena, &scalars);
-    let sorted = Sorted::new(&mut arena, &plan, Scalars { values: values.global(), map: None }).unwrap();
-    let first = DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G1Affine>(&bases)).unwrap();
-    assert_eq!(sorted.sum::<G1>(&mut arena, first.global()).unwrap(), naive(&bases, &scalars));
-    let device = DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G2Affine>(&second)).unwrap();
-    let expected: G2Projective = second.iter().zip(&scalars).map(|(base, scalar)| base * scalar).sum();
-    assert_eq!(sorted.sum::<G2>(&mut arena, device.global()).unwrap(), expected);
+    let sorted = Sorted::new(
+        &mut arena,
+        &plan,
+        Scalars {
+            values: values.global(),
+            map: None,
+        },
+    )
+    .unwrap();
+    let first =
+        DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G1Affine>(&bases))
+            .unwrap();
+    assert_eq!(
+        sorted.sum::<G1>(&mut arena, first.global()).unwrap(),
+        naive(&bases, &scalars)
+    );
+    let device =
+        DeviceBuffer::from_slice(arena.runtime(), from_blst::<cuzk_field::G2Affine>(&second))
+            .unwrap();
+    let expected: G2Projective = second
+        .iter()
+        .zip(&scalars)
+        .map(|(base, scalar)| base * scalar)
+        .sum();
+    assert_eq!(
+        sorted.sum::<G2>(&mut arena, device.global()).unwrap(),
+        expected
+    );
 }
 
 /// Signed digits of a scalar by the definition, lowest window first.
@@ -183,7 +248,13 @@ fn expected_bucket(digits: &[Vec<i64>], window: usize, bucket: usize) -> Vec<u32
         .iter()
         .enumerate()
         .filter(|(_, d)| d[window].unsigned_abs() as usize == bucket + 1)
-        .map(|(i, d)| if d[window] < 0 { i as u32 | NEGATIVE } else { i as u32 })
+        .map(|(i, d)| {
+            if d[window] < 0 {
+                i as u32 | NEGATIVE
+            } else {
+                i as u32
+            }
+        })
         .collect();
     expected.sort_unstable();
     expected
@@ -196,31 +267,59 @@ fn sorting_in_two_levels_puts_each_point_in_its_bucket() {
     let repeated = scalars[0];
     scalars[100..300].fill(repeated);
     let whole = Plan::with_bits::<G1>(700, 16, SMS, u64::MAX).unwrap();
-    let plan = Plan { sort_windows: 5, one_level: 4, least_tile: 96, bits: 9, ..whole };
+    let plan = Plan {
+        sort_windows: 5,
+        one_level: 4,
+        least_tile: 96,
+        bits: 9,
+        ..whole
+    };
     let mut arena = arena(plan.kept_bytes() + plan.sort_bytes());
     let values = upload_scalars(&arena, &scalars);
-    let sorted = Sorted::new(&mut arena, &plan, Scalars { values: values.global(), map: None }).unwrap();
+    let sorted = Sorted::new(
+        &mut arena,
+        &plan,
+        Scalars {
+            values: values.global(),
+            map: None,
+        },
+    )
+    .unwrap();
     let digits: Vec<_> = scalars.iter().map(|scalar| digits(scalar, 9)).collect();
     for window in 0..plan.windows() as usize {
         for bucket in 0..256 {
             let mut found = sorted.bucket(arena.runtime(), window, bucket);
             found.sort_unstable();
-            assert_eq!(found, expected_bucket(&digits, window, bucket), "window {window}, bucket {bucket}");
+            assert_eq!(
+                found,
+                expected_bucket(&digits, window, bucket),
+                "window {window}, bucket {bucket}"
+            );
         }
     }
 }
 
 fn words(bitmap: &Bitmap) -> Vec<[u32; 4]> {
-    let mut words: Vec<u32> = bitmap.words().iter().flat_map(|&w| [w as u32, (w >> 32) as u32]).collect();
+    let mut words: Vec<u32> = bitmap
+        .words()
+        .iter()
+        .flat_map(|&w| [w as u32, (w >> 32) as u32])
+        .collect();
     words.resize(bitmap.len().div_ceil(128) * 4, 0);
     words.chunks(4).map(|w| [w[0], w[1], w[2], w[3]]).collect()
 }
 
-fn compact_sum(scalars: &CompactScalars, density: Option<&Bitmap>, bases: &[G1Affine]) -> G1Projective {
+fn compact_sum(
+    scalars: &CompactScalars,
+    density: Option<&Bitmap>,
+    bases: &[G1Affine],
+) -> G1Projective {
     let others = scalars.others().len() as u32;
     let len = scalars.len() as u32;
     let plan = Plan::with_bits::<G1>(others as usize, 6, SMS, u64::MAX).unwrap();
-    let sums = plan.bytes::<G1>().max(sum_of_points_bytes::<G1>(len.max(1), SMS));
+    let sums = plan
+        .bytes::<G1>()
+        .max(sum_of_points_bytes::<G1>(len.max(1), SMS));
     let mut arena = arena(Selection::bytes(len, others) + sums);
     let runtime = arena.runtime().clone();
     let upload = |bitmap: &Bitmap| DeviceBuffer::from_slice(&runtime, &words(bitmap)).unwrap();
@@ -232,13 +331,22 @@ fn compact_sum(scalars: &CompactScalars, density: Option<&Bitmap>, bases: &[G1Af
         others: marks.global(),
         density: density.as_ref().map(DeviceBuffer::global),
     };
-    let bases = DeviceBuffer::from_slice(&runtime, from_blst::<cuzk_field::G1Affine>(bases)).unwrap();
+    let bases =
+        DeviceBuffer::from_slice(&runtime, from_blst::<cuzk_field::G1Affine>(bases)).unwrap();
     let values = upload_scalars(&arena, scalars.others());
     let selection = Selection::new(&mut arena, bitmaps, others).unwrap();
     let ones = selection.ones.read();
     let sum = sum_of_points::<G1>(&mut arena, ones, selection.ones_len, bases.global()).unwrap();
     let map = Some(selection.map.read());
-    let sorted = Sorted::new(&mut arena, &plan, Scalars { values: values.global(), map }).unwrap();
+    let sorted = Sorted::new(
+        &mut arena,
+        &plan,
+        Scalars {
+            values: values.global(),
+            map,
+        },
+    )
+    .unwrap();
     sum + sorted.sum::<G1>(&mut arena, bases.global()).unwrap()
 }
 
@@ -258,7 +366,10 @@ fn compact_scalars_with_and_without_a_density_agree_with_blst() {
     let values = scalars.to_vec();
     assert_eq!(compact_sum(&scalars, None, &bases), naive(&bases, &values));
     let dense: Vec<_> = density.iter_ones().map(|i| values[i]).collect();
-    assert_eq!(compact_sum(&scalars, Some(&density), &bases), naive(&bases[..dense.len()], &dense));
+    assert_eq!(
+        compact_sum(&scalars, Some(&density), &bases),
+        naive(&bases[..dense.len()], &dense)
+    );
     let none = CompactScalars::default();
     assert_eq!(compact_sum(&none, None, &[]), G1Projective::identity());
 }
@@ -271,10 +382,19 @@ fn plans_fit_their_memory_or_say_what_they_need() {
     assert!(tight.bytes::<G1>() <= bytes / 3 && tight.sum_windows < free.sum_windows);
     assert!(matches!(
         Plan::new::<G1>(1 << 22, 132, 1 << 20),
-        Err(MsmError::Memory { limit: 1_048_576, .. })
+        Err(MsmError::Memory {
+            limit: 1_048_576,
+            ..
+        })
     ));
-    assert!(matches!(Plan::new::<G1>(1 << 29, 132, u64::MAX), Err(MsmError::Size { .. })));
-    assert!(matches!(Plan::with_bits::<G1>(5, 24, 132, u64::MAX), Err(MsmError::Size { .. })));
+    assert!(matches!(
+        Plan::new::<G1>(1 << 29, 132, u64::MAX),
+        Err(MsmError::Size { .. })
+    ));
+    assert!(matches!(
+        Plan::with_bits::<G1>(5, 24, 132, u64::MAX),
+        Err(MsmError::Size { .. })
+    ));
 }
 
 #[test]
@@ -282,7 +402,18 @@ fn a_wrong_number_of_others_is_an_error() {
     let mut arena = arena(1 << 20);
     let runtime = arena.runtime().clone();
     let words = DeviceBuffer::from_slice(&runtime, &[[5u32, 0, 0, 0]]).unwrap();
-    let bitmaps = Bitmaps { len: 100, bits: words.global(), others: words.global(), density: None };
+    let bitmaps = Bitmaps {
+        len: 100,
+        bits: words.global(),
+        others: words.global(),
+        density: None,
+    };
     let error = Selection::new(&mut arena, bitmaps, 3).unwrap_err();
-    assert_eq!(error, MsmError::Others { expected: 3, found: 2 });
+    assert_eq!(
+        error,
+        MsmError::Others {
+            expected: 3,
+            found: 2
+        }
+    );
 }
