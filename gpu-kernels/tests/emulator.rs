@@ -108,7 +108,7 @@ kernel! {
             gpu.shuffle_xor(lane, 3),
             gpu.shuffle_up(lane, 2),
             gpu.shuffle_down(lane, 2),
-            gpu.ballot(lane % 3 == 0),
+            gpu.ballot(lane.is_multiple_of(3)),
             gpu.match_any(lane / 4),
             gpu.warp_sum(lane),
         ];
