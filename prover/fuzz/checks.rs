@@ -1,5 +1,5 @@
-// What must hold for any bytes: no panic, and what is accepted is written back the same.
-// Both the fuzz targets and the test that replays the corpus include this file.
+//! What must hold for any bytes: no panic, and what is accepted is written back the same.
+//! Both the fuzz targets and the test that replays the corpus include this file.
 
 use cuzk_prover::{Params, Proof, SubgroupCheck, VerifyingKey};
 

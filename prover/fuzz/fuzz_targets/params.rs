@@ -1,3 +1,4 @@
+//! Fuzzes the parser of parameter files.
 #![no_main]
 
 #[path = "../checks.rs"]

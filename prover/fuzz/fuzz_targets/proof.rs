@@ -1,3 +1,4 @@
+//! Fuzzes the parser of proofs.
 #![no_main]
 
 #[path = "../checks.rs"]

@@ -1,3 +1,4 @@
+//! Fuzzes the parser of verifying keys.
 #![no_main]
 
 #[path = "../checks.rs"]
