@@ -51,54 +51,75 @@ impl<F: Coordinate> Batch<F> {
         let mut product = F::ONE;
         self.products.clear();
         for (&slot, point) in self.slots.iter().zip(&self.points) {
-            let denominator = denominator(&targets[slot as usize], point);
+            let denominator = Denominator::new(&targets[slot as usize], point);
             self.products.push(product);
-            product.mul_assign(&denominator);
+            product.mul_assign(&denominator.value);
         }
         let mut inverse = product.inverse();
         let additions = self.slots.iter().zip(&self.points).zip(&self.products);
         for ((&slot, point), before) in additions.rev() {
             let target = &mut targets[slot as usize];
             // Computed again rather than kept: memory is scarcer than a subtraction.
-            let denominator = denominator(target, point);
-            *target = add(target, point, &inverse.mul(before));
-            inverse.mul_assign(&denominator);
+            let denominator = Denominator::new(target, point);
+            let mut own_inverse = *before;
+            own_inverse.mul_assign(&inverse);
+            *target = if denominator.special {
+                special_add(target, point, &own_inverse)
+            } else {
+                add(target, point, &own_inverse)
+            };
+            inverse.mul_assign(&denominator.value);
         }
         self.slots.clear();
         self.points.clear();
     }
 }
 
-/// The denominator of the slope through `p` and `q`: x₂ − x₁, 2y for a doubling, and 1 where no
+/// The denominator of the slope through two points: x₂ − x₁, 2y for a doubling, and 1 where no
 /// slope is needed. Never zero.
-#[inline(always)]
-fn denominator<F: Coordinate>(p: &Point<F>, q: &Point<F>) -> F {
-    let difference = q.x.sub(&p.x);
-    if difference.is_zero() || p.is_identity() || q.is_identity() {
-        special_denominator(p, q)
-    } else {
-        difference
+struct Denominator<F> {
+    value: F,
+    /// The points are equal or opposite, or one is the identity.
+    special: bool,
+}
+
+impl<F: Coordinate> Denominator<F> {
+    #[inline(always)]
+    fn new(p: &Point<F>, q: &Point<F>) -> Self {
+        let value = q.x.sub(&p.x);
+        if value.is_zero() || p.is_identity() || q.is_identity() {
+            Self::special(p, q)
+        } else {
+            Self {
+                value,
+                special: false,
+            }
+        }
+    }
+
+    #[cold]
+    fn special(p: &Point<F>, q: &Point<F>) -> Self {
+        let value = if p.equals(q) && !p.y.is_zero() {
+            p.y.add(&p.y)
+        } else {
+            F::ONE
+        };
+        Self {
+            value,
+            special: true,
+        }
     }
 }
 
-#[cold]
-fn special_denominator<F: Coordinate>(p: &Point<F>, q: &Point<F>) -> F {
-    if p.equals(q) && !p.y.is_zero() {
-        p.y.add(&p.y)
-    } else {
-        F::ONE
-    }
-}
-
-/// `p + q`, given the inverse of their [`denominator`].
+/// `p + q` for points with different x, given the inverse of their [`Denominator`].
 #[inline(always)]
 fn add<F: Coordinate>(p: &Point<F>, q: &Point<F>, inverse: &F) -> Point<F> {
-    if p.x.equals(&q.x) || p.is_identity() || q.is_identity() {
-        return special_add(p, q, inverse);
-    }
-    chord(p, q, &q.y.sub(&p.y).mul(inverse))
+    let mut slope = q.y.sub(&p.y);
+    slope.mul_assign(inverse);
+    chord(p, q, &slope)
 }
 
+/// `p + q` for all other pairs.
 #[cold]
 fn special_add<F: Coordinate>(p: &Point<F>, q: &Point<F>, inverse: &F) -> Point<F> {
     if p.is_identity() {
@@ -118,6 +139,7 @@ fn special_add<F: Coordinate>(p: &Point<F>, q: &Point<F>, inverse: &F) -> Point<
 #[inline(always)]
 fn chord<F: Coordinate>(p: &Point<F>, q: &Point<F>, slope: &F) -> Point<F> {
     let x = slope.square().sub(&p.x).sub(&q.x);
-    let y = slope.mul(&p.x.sub(&x)).sub(&p.y);
-    Point { x, y }
+    let mut y = p.x.sub(&x);
+    y.mul_assign(slope);
+    Point { x, y: y.sub(&p.y) }
 }

@@ -24,7 +24,17 @@ impl Word {
     }
 }
 
-/// Σ scalars[i] · base over the dense scalars.
+/// What a run of words contributes.
+struct Share<C: Curve> {
+    /// The sum of the bases of its ones.
+    ones: C::Projective,
+    /// The bases of its other scalars.
+    points: Vec<C::Affine>,
+    /// Its other scalars.
+    scalars: Vec<Recoded>,
+}
+
+/// `Σ scalars[i] · base` over the dense scalars.
 pub(crate) fn multiply<C: Curve>(
     bases: &[C::Affine],
     scalars: &CompactScalars,
@@ -35,18 +45,18 @@ pub(crate) fn multiply<C: Curve>(
         .len()
         .div_ceil(4 * rayon::current_num_threads())
         .max(TASK_WORDS);
-    let parts: Vec<(C::Projective, Vec<C::Affine>, Vec<Recoded>)> = words
+    let shares: Vec<Share<C>> = words
         .par_chunks(task)
         .enumerate()
-        .map(|(i, words)| split::<C>(bases, scalars, words, i * task))
+        .map(|(i, words)| share(bases, scalars, words, i * task))
         .collect();
     let mut sum = C::Projective::identity();
     let mut points = Vec::new();
     let mut recoded = Vec::new();
-    for (ones, part_points, part_scalars) in parts {
-        sum += ones;
-        points.extend(part_points);
-        recoded.extend(part_scalars);
+    for share in shares {
+        sum += share.ones;
+        points.extend(share.points);
+        recoded.extend(share.scalars);
     }
     sum + pippenger::multiply::<C>(&points, &recoded)
 }
@@ -71,13 +81,13 @@ fn words(len: usize, density: Option<&Bitmap>) -> Vec<Word> {
         .collect()
 }
 
-/// The sum over the ones of a run of words from word `first` on, and the rest as pairs.
-fn split<C: Curve>(
+/// The share of a run of words from word `first` on.
+fn share<C: Curve>(
     bases: &[C::Affine],
     scalars: &CompactScalars,
     words: &[Word],
     first: usize,
-) -> (C::Projective, Vec<C::Affine>, Vec<Recoded>) {
+) -> Share<C> {
     let mut ones = Sum::<C>::new();
     let mut points = Vec::new();
     let mut recoded = Vec::new();
@@ -97,7 +107,11 @@ fn split<C: Curve>(
             }
         });
     }
-    (ones.finish(), points, recoded)
+    Share {
+        ones: ones.finish(),
+        points,
+        scalars: recoded,
+    }
 }
 
 #[inline(always)]

@@ -32,6 +32,9 @@ pub(crate) trait Coordinate: Copy + Default + Send + Sync {
     /// Whether `self = 0`.
     fn is_zero(&self) -> bool;
 
+    /// `−self` or `self`, without a branch.
+    fn negated_if(&self, negate: bool) -> Self;
+
     /// `−self`.
     #[inline(always)]
     fn neg(&self) -> Self {
@@ -149,6 +152,15 @@ impl Coordinate for blst_fp {
     }
 
     #[inline(always)]
+    fn negated_if(&self, negate: bool) -> Self {
+        let mask = u64::from(negate).wrapping_neg();
+        let negated = self.neg();
+        Self {
+            l: std::array::from_fn(|i| self.l[i] ^ ((self.l[i] ^ negated.l[i]) & mask)),
+        }
+    }
+
+    #[inline(always)]
     fn equals(&self, rhs: &Self) -> bool {
         (0..6).fold(0, |bits, i| bits | (self.l[i] ^ rhs.l[i])) == 0
     }
@@ -213,6 +225,13 @@ impl Coordinate for blst_fp2 {
     }
 
     #[inline(always)]
+    fn negated_if(&self, negate: bool) -> Self {
+        Self {
+            fp: [self.fp[0].negated_if(negate), self.fp[1].negated_if(negate)],
+        }
+    }
+
+    #[inline(always)]
     fn equals(&self, rhs: &Self) -> bool {
         self.fp[0].equals(&rhs.fp[0]) && self.fp[1].equals(&rhs.fp[1])
     }
@@ -257,6 +276,8 @@ mod tests {
                 assert_eq!(x.sub(&y), difference);
                 assert_eq!(x.equals(&y), x == y);
                 assert_eq!(x.is_zero(), x == FP_ZERO);
+                assert_eq!(x.negated_if(true), FP_ZERO.sub(&x));
+                assert_eq!(x.negated_if(false), x);
             }
         }
     }

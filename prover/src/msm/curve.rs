@@ -30,11 +30,11 @@ impl<F: Coordinate> Point<F> {
     }
 
     #[inline(always)]
-    pub(crate) fn negated_if(mut self, negate: bool) -> Self {
-        if negate {
-            self.y = self.y.neg();
+    pub(crate) fn negated_if(&self, negate: bool) -> Self {
+        Self {
+            x: self.x,
+            y: self.y.negated_if(negate),
         }
-        self
     }
 }
 

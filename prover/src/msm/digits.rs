@@ -64,11 +64,14 @@ impl Recoded {
         };
         let read = (read & ((1 << (c + 1)) - 1)) as u32;
         let digit = (read >> 1) + (read & 1);
-        if i + 1 < windows.count && read >> c == 1 {
-            ((1 << c) - digit, !negative)
-        } else {
-            (digit, negative)
-        }
+        // Without branches: the sign is as random as the scalar.
+        let signed = u32::from(i + 1 < windows.count);
+        let below = (read >> c) & signed;
+        let mask = below.wrapping_neg();
+        let magnitude = (digit ^ mask)
+            .wrapping_add(below)
+            .wrapping_add((1 << c) & mask);
+        (magnitude, negative ^ (below == 1))
     }
 }
 

@@ -30,17 +30,17 @@ pub(crate) use curve::{Curve, G1, G2};
 use digits::Recoded;
 use rayon::prelude::*;
 
-/// Σ scalars[i] · bases[i] in G1.
+/// `Σ scalars[i] · bases[i]` in G1.
 pub fn g1(bases: &[G1Affine], scalars: &[Scalar]) -> G1Projective {
     full::<G1>(bases, scalars)
 }
 
-/// Σ scalars[i] · bases[i] in G2.
+/// `Σ scalars[i] · bases[i]` in G2.
 pub fn g2(bases: &[G2Affine], scalars: &[Scalar]) -> G2Projective {
     full::<G2>(bases, scalars)
 }
 
-/// Σ scalars[i] · base in G1 over the scalars whose density bit is set.
+/// `Σ scalars[i] · base` in G1 over the scalars whose density bit is set.
 ///
 /// `bases` holds a point for each set bit only, in their order, as bellperson's parameters do;
 /// without a density every scalar has its base.
@@ -52,7 +52,7 @@ pub fn g1_compact(
     compact::multiply::<G1>(bases, scalars, density)
 }
 
-/// Σ scalars[i] · base in G2 over the scalars whose density bit is set; see [`g1_compact`].
+/// `Σ scalars[i] · base` in G2 over the scalars whose density bit is set; see [`g1_compact`].
 pub fn g2_compact(
     bases: &[G2Affine],
     scalars: &CompactScalars,

@@ -13,7 +13,7 @@ const TASK: usize = 1 << 13;
 /// Cost of a bucket in the final sum, relative to the addition of a point: two additions.
 const BUCKET_COST: f64 = 2.5;
 
-/// Σ scalars[i] · points[i] over the shorter of the two.
+/// `Σ scalars[i] · points[i]` over the shorter of the two.
 pub(crate) fn multiply<C: Curve>(points: &[C::Affine], scalars: &[Recoded]) -> C::Projective {
     let n = points.len().min(scalars.len());
     let job = Job::<C> {

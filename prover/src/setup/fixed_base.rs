@@ -41,7 +41,7 @@ impl<C: Curve> FixedBase<C> {
         Self { windows, tables }
     }
 
-    /// scalars[i] · base for all i, in parallel.
+    /// `scalars[i] · base` for all i, in parallel.
     pub(super) fn multiply(&self, scalars: &Secret) -> Vec<C::Affine> {
         scalars
             .par_chunks(RUN)

@@ -14,7 +14,7 @@
 //! scalars a variable and one a row; points leave in blocks.
 //!
 //! A point k·G then takes one affine addition a window from a table of all multiples of the
-//! window's base ([`fixed_base`]); for a circuit of any size that is where the time goes.
+//! window's base; for a circuit of any size that is where the time goes.
 //!
 //! None of this is constant time.
 
