@@ -95,6 +95,14 @@ impl Cancel {
     }
 }
 
+/// The text of a panic.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+        .to_owned()
+}
+
 /// The multi-scalar multiplications of a proof. x are the inputs, w the auxiliary variables, z both.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {

@@ -1,7 +1,6 @@
 //! The CPU back end: one proof at a time on rayon's threads, in the background of its caller.
 
 use std::{
-    any::Any,
     sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
 };
@@ -11,7 +10,7 @@ use cuzk_circuit::{Assignment, Bitmap};
 
 use crate::{
     Backend, Points, ProveError, SubgroupCheck,
-    backend::{Job, Output, Running, Sums},
+    backend::{Job, Output, Running, Sums, panic_message},
     msm,
     ntt::{Domain, NttError},
     quotient::quotient_into,
@@ -91,18 +90,10 @@ impl Running for Background {
         self.thread.join().unwrap_or_else(|panic| {
             Err(ProveError::WorkerPanicked {
                 backend: describe(),
-                message: message(&*panic),
+                message: panic_message(&*panic),
             })
         })
     }
-}
-
-/// The text of a panic.
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message")
-        .to_owned()
 }
 
 /// Makes the proof of a job.
@@ -184,7 +175,7 @@ fn sums(
 }
 
 /// The scalars whose bit is set.
-fn dense(scalars: &[Scalar], density: &Bitmap) -> Vec<Scalar> {
+pub(crate) fn dense(scalars: &[Scalar], density: &Bitmap) -> Vec<Scalar> {
     density
         .iter_ones()
         .filter_map(|i| scalars.get(i).copied())

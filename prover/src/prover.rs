@@ -7,12 +7,13 @@ use cuzk_circuit::Assignment;
 use ff::Field;
 use group::prime::PrimeCurveAffine;
 use rand_core::RngCore;
-use tracing::{debug, error};
+use tracing::{debug, error, info};
 
 use crate::{
     Backend, Device, DeviceError, Params, Proof, ProveError,
     backend::{Cancel, Job, Output, Running},
     cpu::Cpu,
+    cuda,
     timeline::{Span, Timeline},
 };
 
@@ -41,11 +42,24 @@ impl Prover {
     /// When the device was asked for by name and cannot be used.
     pub fn new(device: Device) -> Result<Self, DeviceError> {
         match device {
-            Device::Auto | Device::Cpu => Ok(Self::with_backend(Cpu::default())),
-            Device::Cuda(_) => Err(DeviceError::NoCuda {
-                device,
-                reason: "this build has no CUDA back end".to_owned(),
-            }),
+            Device::Cpu => Ok(Self::with_backend(Cpu::default())),
+            Device::Auto => match cuda::backend(&[], None) {
+                Ok(gpu) => {
+                    info!(backend = gpu.describe(), "the driver shows devices");
+                    Ok(Self::with_backend(gpu))
+                }
+                Err(reason) => {
+                    info!(%reason, "proving on the cpu");
+                    Ok(Self::with_backend(Cpu::default()))
+                }
+            },
+            Device::Cuda(ref ordinals) => match cuda::backend(ordinals, None) {
+                Ok(gpu) => Ok(Self::with_backend(gpu)),
+                Err(error) => {
+                    let reason = error.to_string();
+                    Err(DeviceError::NoCuda { device, reason })
+                }
+            },
         }
     }
 

@@ -1,0 +1,173 @@
+//! What the command line accepts.
+
+use clap::{Args, Parser, Subcommand};
+use cuzk_filecoin::{ProofKind, SectorSize};
+use cuzk_prover::Device;
+use std::path::PathBuf;
+
+/// Groth16 proofs for Filecoin: from a C1 file or vanilla proofs to verified proof bytes.
+#[derive(Parser)]
+#[command(name = "cuzk", version, after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage.")]
+pub struct Arguments {
+    /// Print one JSON object on standard output instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Log more: -v info, -vv debug, -vvv trace (RUST_LOG takes precedence)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Prove an input file and verify the proof before it is written
+    Prove(Prove),
+    /// Verify a proof with our verifier and with Filecoin's own
+    Verify(Verify),
+    /// Make, describe or check Groth16 parameter files
+    #[command(subcommand)]
+    Params(Params),
+    /// Make test sectors and their input files
+    #[command(subcommand)]
+    Sector(Sector),
+    /// Measure one part of the work
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+#[derive(Args)]
+pub struct Prove {
+    /// C1 JSON (bare or wrapped by SectorNum/Phase1Out/SectorSize), or a request file with vanilla proofs
+    #[arg(long, visible_alias = "c1", value_name = "FILE")]
+    pub input: PathBuf,
+    /// The miner's actor id, e.g. 1000 for f01000: a C1 file's replica id must then be of this miner
+    #[arg(long, value_name = "ID")]
+    pub miner: Option<u64>,
+    /// Where the proof bytes go: 192 a partition, in partition order
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Where to prove: auto, cpu, cuda or cuda:0,1
+    #[arg(long, default_value = "auto")]
+    pub device: Device,
+    /// Folder of the parameter files [default: FIL_PROOFS_PARAMETER_CACHE or /var/tmp/filecoin-proof-parameters]
+    #[arg(long, value_name = "DIR")]
+    pub params_dir: Option<PathBuf>,
+    /// Write the timeline as a Chrome/Perfetto trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct Verify {
+    /// The input file that was proved
+    #[arg(long, visible_alias = "c1", value_name = "FILE")]
+    pub input: PathBuf,
+    /// The miner's actor id, e.g. 1000 for f01000: a C1 file's replica id must then be of this miner
+    #[arg(long, value_name = "ID")]
+    pub miner: Option<u64>,
+    /// The proof bytes
+    #[arg(long, value_name = "FILE")]
+    pub proof: PathBuf,
+    /// Folder of the parameter files
+    #[arg(long, value_name = "DIR")]
+    pub params_dir: Option<PathBuf>,
+}
+
+/// The circuit that a command is about.
+#[derive(Args, Clone)]
+pub struct Circuit {
+    /// porep, winning, window or update
+    #[arg(long, default_value = "porep")]
+    pub kind: ProofKind,
+    /// 2KiB, 8MiB, 512MiB, 32GiB or 64GiB
+    #[arg(long, default_value = "2KiB")]
+    pub sector_size: SectorSize,
+}
+
+#[derive(Subcommand)]
+pub enum Params {
+    /// Make parameters for tests and private networks (whoever makes them can forge proofs)
+    Generate(Generate),
+    /// Print a parameter file's key, counts and sizes
+    Info(ParamsFile),
+    /// Read a parameter file completely: sizes, encodings, curve and subgroup of every point
+    Check(ParamsFile),
+}
+
+#[derive(Args)]
+pub struct Generate {
+    #[command(flatten)]
+    pub circuit: Circuit,
+    /// Folder for the .params, .vk and .meta files
+    #[arg(long, value_name = "DIR")]
+    pub params_dir: Option<PathBuf>,
+    /// Do nothing when the file is there and well-formed
+    #[arg(long)]
+    pub if_missing: bool,
+    /// 64 hexadecimal digits: the same seed gives the same file [default: the system's randomness]
+    #[arg(long, value_name = "HEX")]
+    pub seed: Option<String>,
+}
+
+#[derive(Args)]
+pub struct ParamsFile {
+    /// A .params file
+    pub file: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub enum Sector {
+    /// Really seal a small sector and write its input file
+    Seal(Seal),
+    /// Make satisfying test data of any sector size in seconds, without sealing
+    Fabricate(Fabricate),
+}
+
+#[derive(Args)]
+pub struct Seal {
+    #[command(flatten)]
+    pub circuit: Circuit,
+    /// The input file for `cuzk prove`
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Keep the sealed sector here [default: a temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct Fabricate {
+    #[command(flatten)]
+    pub circuit: Circuit,
+    /// The input file for `cuzk prove`
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The same seed gives the same sector
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Subcommand)]
+pub enum Bench {
+    /// Time circuit synthesis alone: no parameters, no proof
+    Synth(BenchSynth),
+}
+
+#[derive(Args)]
+pub struct BenchSynth {
+    /// An input file [default: a fabricated sector of --kind and --sector-size]
+    #[arg(long, visible_alias = "input", value_name = "FILE", conflicts_with_all = ["kind", "sector_size"])]
+    pub c1: Option<PathBuf>,
+    #[command(flatten)]
+    pub circuit: Circuit,
+    /// Counted runs, after one warm-up
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+    /// Keep this build's command and results under this name
+    #[arg(long, value_name = "NAME")]
+    pub save: Option<String>,
+    /// Run interleaved with the build saved under this name and print the ratio with its spread
+    #[arg(long, value_name = "NAME")]
+    pub compare: Option<String>,
+}

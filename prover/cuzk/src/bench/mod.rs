@@ -1,0 +1,15 @@
+//! `cuzk bench`: measures one part of the work at a time.
+
+pub mod allocations;
+mod compare;
+mod counters;
+mod synth;
+
+use crate::{arguments::Bench, error::Error, output::Output};
+
+/// Runs the command.
+pub fn run(arguments: &Bench, output: &Output) -> Result<(), Error> {
+    match arguments {
+        Bench::Synth(arguments) => synth::run(arguments, output),
+    }
+}

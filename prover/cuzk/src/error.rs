@@ -1,0 +1,96 @@
+//! Why a command failed.
+
+use std::path::{Path, PathBuf};
+
+/// Why a command failed. The message names the file or field, what was found and what was expected.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder could not be used.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An input file is wrong, or Filecoin's own code refused it.
+    #[error(transparent)]
+    Request(#[from] cuzk_filecoin::RequestError),
+    /// An input file is wrong.
+    #[error("{path}: {source}", path = path.display())]
+    Input {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: cuzk_filecoin::RequestError,
+    },
+    /// A test sector could not be made.
+    #[error(transparent)]
+    Fabricate(#[from] cuzk_filecoin::fabricate::FabricateError),
+    /// A circuit could not be synthesised.
+    #[error(transparent)]
+    Circuit(#[from] cuzk_circuit::CircuitError),
+    /// Parameters are wrong or could not be made.
+    #[error(transparent)]
+    Params(#[from] cuzk_prover::ParamsError),
+    /// Parameters could not be made.
+    #[error(transparent)]
+    Setup(#[from] cuzk_prover::setup::SetupError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] cuzk_prover::DeviceError),
+    /// The proof was not made.
+    #[error(transparent)]
+    Prove(#[from] cuzk_prover::ProveError),
+    /// Proof bytes are wrong.
+    #[error("{path}: {source}", path = path.display())]
+    Proof {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: cuzk_prover::ProofError,
+    },
+    /// Verification could not be done.
+    #[error(transparent)]
+    Verify(#[from] cuzk_prover::VerifyError),
+    /// A proof was checked and is wrong.
+    #[error("{path}: the proof is not valid (our verifier: {ours}, Filecoin's: {official})", path = path.display())]
+    NotValid {
+        /// The proof file.
+        path: PathBuf,
+        /// What our verifier says.
+        ours: bool,
+        /// What Filecoin's verifier says.
+        official: bool,
+    },
+    /// The synthesised public inputs are not those that the verifier computes.
+    #[error("partition {partition}: the circuit's public inputs differ from the verifier's at input {input}")]
+    PublicInputs {
+        /// Which partition.
+        partition: usize,
+        /// The first input that differs, counted from 0 without the constant one.
+        input: usize,
+    },
+    /// An option's value is wrong in a way that only the command can tell.
+    #[error("--{option}: expected {expected}, found {found}")]
+    Option {
+        /// Which option.
+        option: &'static str,
+        /// What it takes.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+}
+
+impl Error {
+    /// An error of the file system at a path.
+    pub fn file(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
+        move |source| Error::File { path: path.to_owned(), source }
+    }
+
+    /// An error in an input file.
+    pub fn input(path: &Path) -> impl Fn(cuzk_filecoin::RequestError) -> Error + '_ {
+        move |source| Error::Input { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,92 @@
+//! The GPU back end over the emulator: the CPU's proofs byte for byte, and typed errors after faults.
+
+use std::sync::Arc;
+
+use blstrs::Scalar;
+use cuzk_circuit::{synthesize, testing::RandomCircuit};
+use cuzk_kernels::runtime::{Call, EmulatedRuntime, Fault, FaultyRuntime, Runtime};
+use cuzk_prover::{Device, Params, ProveError, Prover, generate_random_parameters, gpu::Gpu};
+use ff::Field;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+
+/// Enough device memory for the small circuits here.
+const MEMORY: u64 = 1 << 30;
+
+fn circuit(seed: u64, constraints: usize, bits: f64, b_density: f64) -> RandomCircuit {
+    RandomCircuit { bit_share: bits, b_density, ..RandomCircuit::new(constraints, 3, seed) }
+}
+
+fn params(circuit: &RandomCircuit, rng: &mut ChaCha20Rng) -> Arc<Params> {
+    Arc::new(generate_random_parameters(circuit.clone(), rng).unwrap())
+}
+
+#[test]
+fn proofs_are_the_cpus_byte_for_byte() {
+    let seed = 11;
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let device = EmulatedRuntime::new(MEMORY);
+    let gpu = Prover::with_backend(Gpu::new(vec![Arc::new(device.clone())], None));
+    let cpu = Prover::new(Device::Cpu).unwrap();
+    for (constraints, bits, b_density) in [(1, 0.5, 1.0), (61, 0.9, 0.5), (62, 0.0, 1.0), (200, 1.0, 0.3)] {
+        let circuit = circuit(seed, constraints, bits, b_density);
+        let params = params(&circuit, &mut rng);
+        for _ in 0..2 {
+            let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
+            let assignment = synthesize(circuit.clone()).unwrap();
+            let expected = cpu.prove(&params, assignment.clone(), r, s).unwrap();
+            let found = gpu.prove(&params, assignment, r, s).unwrap();
+            assert_eq!(found.proof.to_bytes(), expected.proof.to_bytes(), "seed {seed}, {constraints} rows");
+        }
+    }
+    drop(gpu);
+    assert_eq!(device.reserved(), 0, "device memory leaked");
+}
+
+#[test]
+fn after_a_fault_comes_a_typed_error_and_then_a_right_proof() {
+    let mut rng = ChaCha20Rng::seed_from_u64(12);
+    let circuit = circuit(12, 20, 0.5, 0.5);
+    let params = params(&circuit, &mut rng);
+    let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
+    let assignment = synthesize(circuit).unwrap();
+    let expected = Prover::new(Device::Cpu).unwrap().prove(&params, assignment.clone(), r, s).unwrap();
+    let faults = [
+        Fault::Once(Call::Allocate, 0),
+        Fault::Once(Call::Allocate, 4),
+        Fault::Once(Call::Upload, 3),
+        Fault::Once(Call::Launch, 0),
+        Fault::Once(Call::Launch, 30),
+        Fault::Once(Call::Download, 1),
+        Fault::Once(Call::Synchronize, 0),
+        Fault::WrongResult(1),
+    ];
+    for fault in faults {
+        let device = EmulatedRuntime::new(MEMORY);
+        let faulty = Arc::new(FaultyRuntime::new(Arc::new(device.clone()), fault));
+        let runtime: Arc<dyn Runtime> = faulty.clone();
+        let prover = Prover::with_backend(Gpu::new(vec![runtime], None));
+        let first = prover.prove(&params, assignment.clone(), r, s);
+        assert!(faulty.struck(), "{fault:?} did not strike");
+        let error = first.err();
+        assert!(
+            matches!(error, Some(ProveError::Backend { .. } | ProveError::Invalid { .. })),
+            "{fault:?}: {error:?}"
+        );
+        let second = prover.prove(&params, assignment.clone(), r, s).unwrap();
+        assert_eq!(second.proof.to_bytes(), expected.proof.to_bytes(), "{fault:?}");
+        drop(prover);
+        assert_eq!(device.reserved(), 0, "{fault:?}: device memory leaked");
+    }
+}
+
+#[test]
+fn too_little_device_memory_is_refused_with_the_numbers() {
+    let mut rng = ChaCha20Rng::seed_from_u64(13);
+    let circuit = circuit(13, 20, 0.5, 0.5);
+    let params = params(&circuit, &mut rng);
+    let runtime: Arc<dyn Runtime> = Arc::new(EmulatedRuntime::new(MEMORY));
+    let prover = Prover::with_backend(Gpu::new(vec![runtime], Some(20_000)));
+    let assignment = synthesize(circuit).unwrap();
+    let error = prover.prove(&params, assignment, Scalar::ONE, Scalar::ONE).unwrap_err();
+    assert!(error.to_string().contains("bytes of device memory needed"), "{error}");
+}
