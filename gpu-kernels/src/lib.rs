@@ -27,6 +27,8 @@ mod device;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod emulator;
 #[cfg(not(target_arch = "nvptx64"))]
+mod interpreter;
+#[cfg(not(target_arch = "nvptx64"))]
 mod launch;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod runtime;
@@ -50,6 +52,8 @@ pub use device::Device;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use emulator::{Buffer, Emulator, EmulatorError};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use shipped::{Image, ImageError, image};
+pub use interpreter::Interpreter;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use launch::{Argument, Grid, Kernel, KernelArgument, Launch};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use shipped::{Image, ImageError, image};

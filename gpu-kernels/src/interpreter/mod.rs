@@ -1,13 +1,19 @@
-//! The interpreter as a runtime, so that everything which runs on a card runs on it.
+//! Executes the PTX that ships on the CPU: the arithmetic that reaches a card, tested as it is.
+//!
+//! An [`Interpreter`] is a runtime, so that every sequence of launches that runs on a card runs on it. It
+//! knows the instructions that our kernels use, checks bounds and alignment, and stops at traps and at
+//! barriers that not all threads reach. Memory that nobody wrote holds a pattern, not zeros.
+mod machine;
+mod parse;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cuzk_kernels::Launch;
-use cuzk_kernels::runtime::{DeviceMemory, Mark, Runtime, RuntimeError};
-
-use super::machine::{self, Memory, Shape};
-use super::parse::{self, Entry};
+use crate::runtime::{DeviceMemory, Mark, Runtime, RuntimeError};
+use crate::{ImageError, Launch, shipped};
+use machine::{Memory, Shape};
+use parse::Entry;
 
 /// Executes the PTX that ships.
 #[derive(Clone)]
@@ -25,13 +31,16 @@ struct State {
 
 impl Interpreter {
     /// The interpreter of the shipped module.
-    pub fn new() -> Self {
-        let image = cuzk_kernels::shipped::ptx((8, 0)).unwrap();
-        let text = std::str::from_utf8(&image).unwrap().trim_end_matches('\0');
-        Self {
-            module: text.into(),
+    ///
+    /// # Errors
+    /// When the shipped file is damaged.
+    pub fn new() -> Result<Self, ImageError> {
+        let image = shipped::ptx((8, 0))?;
+        let text = String::from_utf8_lossy(&image);
+        Ok(Self {
+            module: text.trim_end_matches('\0').into(),
             state: Arc::default(),
-        }
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
