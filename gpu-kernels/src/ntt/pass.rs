@@ -162,19 +162,21 @@ fn dit_quad<G: Gpu>(gpu: G, tile: Planes<Fr>, place: Place, tables: Tables, log2
     let (m, i, column) = quad(gpu, place, log2_h);
     let h = 1 << log2_h;
     let at = |q: u32| place.slot(m + q * h, column);
-    let (x0, x2) = (tile.load(gpu, at(0)), tile.load(gpu, at(2)));
+    // Ordered so that few values live at once: a factor takes 16 registers.
     let (mut x1, mut x3) = (tile.load(gpu, at(1)), tile.load(gpu, at(3)));
     if log2_h > 0 {
         let w = tables.root(gpu, 2 * i, log2_h);
         x1 = w.mul(&x1);
         x3 = w.mul(&x3);
     }
-    let (u0, u1) = (x0.add(&x1), x0.sub(&x1));
+    let x2 = tile.load(gpu, at(2));
     let (mut v0, v1) = (x2.add(&x3), x2.sub(&x3));
+    let v1 = tables.root(gpu, i + h, log2_h).mul(&v1);
     if log2_h > 0 {
         v0 = tables.root(gpu, i, log2_h).mul(&v0);
     }
-    let v1 = tables.root(gpu, i + h, log2_h).mul(&v1);
+    let x0 = tile.load(gpu, at(0));
+    let (u0, u1) = (x0.add(&x1), x0.sub(&x1));
     tile.store(gpu, at(0), u0.add(&v0));
     tile.store(gpu, at(2), u0.sub(&v0));
     tile.store(gpu, at(1), u1.add(&v1));

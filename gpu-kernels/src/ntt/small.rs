@@ -25,7 +25,7 @@ kernel! {
     /// Grid: one block. Bound by latency: it is not for speed.
     pub fn ntt_dif_small(gpu, log2: u32, coset: u32, data: GlobalMut<Fr>,
         roots: Global<FixedFr>, shift: Global<FixedFr>)
-    limits { threads: 256, min_blocks: 1, registers: 80, shared: super::SIZE * 32 }
+    limits { threads: 256, min_blocks: 1, registers: 128, shared: super::SIZE * 32 }
     {
         let n = 1u32 << log2;
         let tile = Planes::<Fr>::new(gpu, 0, SIZE);
@@ -63,7 +63,7 @@ kernel! {
     /// [`ntt_dif_small`](super::ntt_dif_small), the coset's factors are applied to the input.
     pub fn ntt_dit_small(gpu, log2: u32, coset: u32, data: GlobalMut<Fr>,
         roots: Global<FixedFr>, shift: Global<FixedFr>)
-    limits { threads: 256, min_blocks: 1, registers: 80, shared: super::SIZE * 32 }
+    limits { threads: 256, min_blocks: 1, registers: 128, shared: super::SIZE * 32 }
     {
         let n = 1u32 << log2;
         let tile = Planes::<Fr>::new(gpu, 0, SIZE);
