@@ -78,7 +78,7 @@ impl Lists {
     }
 
     /// Counts each round's pairs block by block and scans the counts. The first array is what
-    /// [`Rounds`] needs, the second are the totals.
+    /// the rounds need, the second are the totals.
     pub fn count(&self, arena: &mut Arena) -> Result<[GlobalMut<u32>; 2], MsmError> {
         let runtime = arena.runtime().clone();
         let blocks = self.blocks();

@@ -360,7 +360,7 @@ fn compact_scalars_with_and_without_a_density_agree_with_blst() {
             0 => scalars.push(Scalar::random(&mut rng)),
             k => scalars.push_bit(k % 2 == 0),
         }
-        density.push(rng.next_u32() % 4 != 0);
+        density.push(!rng.next_u32().is_multiple_of(4));
     }
     let bases = random_bases(&mut rng, 333);
     let values = scalars.to_vec();
