@@ -130,7 +130,7 @@ fn sums(
 
     let part = timed("quotient")?;
     let (domain, quotient) = workspace.prepare(job.params.counts().domain_log2(), &part)?;
-    quotient_into(domain, a, b, quotient)?;
+    part.time("transforms", || quotient_into(domain, a, b, quotient))?;
     drop(part);
 
     let part = timed("msm h")?;
