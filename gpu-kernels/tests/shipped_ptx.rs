@@ -85,7 +85,10 @@ fn the_shipped_small_transform_evaluates_a_polynomial() {
     runtime.launch(&launch).unwrap();
     let found = data.to_vec().unwrap();
     for (i, point) in powers(root).enumerate() {
-        let value = values.iter().rev().fold(Fr::ZERO, |sum, c| sum.mul(&point).add(c));
+        let value = values
+            .iter()
+            .rev()
+            .fold(Fr::ZERO, |sum, c| sum.mul(&point).add(c));
         // bit-reversed order
         let place = (i as u32).reverse_bits() as usize >> 29;
         assert!(found[place] == value, "point {i}, seed {SEED:#x}");
