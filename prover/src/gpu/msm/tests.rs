@@ -260,43 +260,45 @@ fn expected_bucket(digits: &[Vec<i64>], window: usize, bucket: usize) -> Vec<u32
     expected
 }
 
-#[test]
-fn sorting_in_two_levels_puts_each_point_in_its_bucket() {
+/// Sorts `n` scalars, many of them equal, in two levels with tiles of at least `least_tile`.
+fn check_sorting(n: usize, least_tile: u32) {
     let mut rng = rng(7);
-    let mut scalars = random_scalars(&mut rng, 700);
+    let mut scalars = random_scalars(&mut rng, n);
     let repeated = scalars[0];
-    scalars[100..300].fill(repeated);
-    let whole = Plan::with_bits::<G1>(700, 16, SMS, u64::MAX).unwrap();
+    scalars[n / 7..n / 2].fill(repeated);
+    let whole = Plan::with_bits::<G1>(n, 9, SMS, u64::MAX).unwrap();
     let plan = Plan {
         sort_windows: 5,
         one_level: 4,
-        least_tile: 96,
-        bits: 9,
+        least_tile,
         ..whole
     };
     let mut arena = arena(plan.kept_bytes() + plan.sort_bytes());
     let values = upload_scalars(&arena, &scalars);
-    let sorted = Sorted::new(
-        &mut arena,
-        &plan,
-        Scalars {
-            values: values.global(),
-            map: None,
-        },
-    )
-    .unwrap();
+    let scalars_on_device = Scalars {
+        values: values.global(),
+        map: None,
+    };
+    let sorted = Sorted::new(&mut arena, &plan, scalars_on_device).unwrap();
     let digits: Vec<_> = scalars.iter().map(|scalar| digits(scalar, 9)).collect();
     for window in 0..plan.windows() as usize {
         for bucket in 0..256 {
             let mut found = sorted.bucket(arena.runtime(), window, bucket);
             found.sort_unstable();
-            assert_eq!(
-                found,
-                expected_bucket(&digits, window, bucket),
-                "window {window}, bucket {bucket}"
-            );
+            let expected = expected_bucket(&digits, window, bucket);
+            assert_eq!(found, expected, "window {window}, bucket {bucket}");
         }
     }
+}
+
+#[test]
+fn sorting_in_two_levels_puts_each_point_in_its_bucket() {
+    check_sorting(700, 96);
+}
+
+#[test]
+fn sorting_tiles_of_more_than_a_chunk_puts_each_point_in_its_bucket() {
+    check_sorting(4500, 4500);
 }
 
 fn words(bitmap: &Bitmap) -> Vec<[u32; 4]> {
