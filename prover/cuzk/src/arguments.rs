@@ -152,6 +152,39 @@ pub struct Fabricate {
 pub enum Bench {
     /// Time circuit synthesis alone: no parameters, no proof
     Synth(BenchSynth),
+    /// Time whole proofs of a synthetic circuit, without synthesis
+    Groth16(BenchGroth16),
+}
+
+#[derive(Args)]
+pub struct BenchGroth16 {
+    /// log2 of the number of rows
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(6..=28))]
+    pub log2: u32,
+    /// Share of the witness that is 0 or 1
+    #[arg(long, default_value_t = 0.5)]
+    pub bits: f64,
+    /// Share of the variables that may occur in B
+    #[arg(long, default_value_t = 0.5)]
+    pub b_density: f64,
+    /// Counted proofs
+    #[arg(long, default_value_t = 5, value_parser = positive)]
+    pub proofs: usize,
+    /// Where to prove: auto, cpu, cuda or cuda:0,1
+    #[arg(long, default_value = "auto")]
+    pub device: Device,
+    /// Determines the circuit and all randomness
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// A count of at least one.
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 is needed".into()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(format!("{error}")),
+    }
 }
 
 #[derive(Args)]
@@ -162,7 +195,7 @@ pub struct BenchSynth {
     #[command(flatten)]
     pub circuit: Circuit,
     /// Counted runs, after one warm-up
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = positive)]
     pub runs: usize,
     /// Keep this build's command and results under this name
     #[arg(long, value_name = "NAME")]

@@ -3,6 +3,7 @@
 pub mod allocations;
 mod compare;
 mod counters;
+mod groth16;
 mod synth;
 
 use crate::{arguments::Bench, error::Error, output::Output};
@@ -11,5 +12,6 @@ use crate::{arguments::Bench, error::Error, output::Output};
 pub fn run(arguments: &Bench, output: &Output) -> Result<(), Error> {
     match arguments {
         Bench::Synth(arguments) => synth::run(arguments, output),
+        Bench::Groth16(arguments) => groth16::run(arguments, output),
     }
 }
