@@ -14,6 +14,7 @@ const UNSAFE_FOLDERS: &[&str] = &[
     "gpu-kernels/",
     "prover/src/cuda/",
     "prover/src/msm/",
+    "prover/src/ntt/",
     "prover/src/params/",
     "prover/src/setup/",
     "prover/cuzk/src/bench/",

@@ -106,7 +106,7 @@ impl Running for Background {
 }
 
 impl Device {
-    fn prove(&self, mut job: Job) -> Result<Output, ProveError> {
+    fn prove(&self, job: Job) -> Result<Output, ProveError> {
         let name = self.runtime.name();
         let timeline = job.timeline.clone();
         let wait = timeline.span_in(job.parent, "wait for the device");
@@ -114,7 +114,7 @@ impl Device {
         drop(wait);
         job.cancelled.check()?;
         let span = timeline.span_in(job.parent, "gpu");
-        match self.run(&mut state, &mut job, &span) {
+        match self.run(&mut state, &job, &span) {
             Ok(sums) => {
                 let proof =
                     span.time("assemble", || sums.assemble(job.params.vk(), &job.r, &job.s));
@@ -134,7 +134,7 @@ impl Device {
     fn run(
         &self,
         state: &mut State,
-        job: &mut Job,
+        job: &Job,
         span: &Span,
     ) -> Result<crate::Sums, Box<dyn Error + Send + Sync>> {
         let runtime = &self.runtime;

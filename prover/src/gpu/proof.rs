@@ -1,6 +1,6 @@
 //! The quotient and the multi-scalar multiplications of one proof on a device.
 
-use std::error::Error;
+use std::{error::Error, thread};
 
 use blstrs::{G1Projective, G2Projective, Scalar};
 use bytemuck::Pod;
@@ -8,11 +8,12 @@ use cuzk_circuit::{Assignment, Bitmap, CompactScalars};
 use cuzk_field::{Fr, G1, G2, casts};
 use cuzk_kernels::runtime::{Arena, RuntimeError};
 use cuzk_kernels::{Element, Global, GlobalMut};
+use rayon::prelude::*;
 
 use super::msm::{Bitmaps, GpuCurve, MsmError, Plan, Scalars, Selection, Sorted, sum_of_points, sum_of_points_bytes};
 use super::quotient::Quotient;
 use super::resident::Resident;
-use crate::{Params, Sums, backend::Job, msm, timeline::Span};
+use crate::{Params, Points, Sums, backend::Job, msm, timeline::Span};
 
 /// The plans of a proof's sums and the device memory that they take at most at once.
 pub struct Needs {
@@ -67,7 +68,62 @@ impl Needs {
 /// # Errors
 /// When the device fails, or nobody waits for the proof any more.
 pub fn sums(
-    job: &mut Job,
+    job: &Job,
+    needs: &Needs,
+    resident: &Resident,
+    quotient: &Quotient,
+    arena: &mut Arena,
+    span: &Span,
+) -> Result<Sums, Box<dyn Error + Send + Sync>> {
+    let points = job.params.decode(crate::SubgroupCheck::Full)?;
+    thread::scope(|scope| {
+        // The few inputs are summed on the host while the device works.
+        let inputs = scope.spawn(|| Inputs::sum(points, &job.assignment));
+        let mut sums = device_sums(job, needs, resident, quotient, arena, span)?;
+        let inputs = inputs.join().map_err(|panic| crate::backend::panic_message(&*panic))?;
+        sums.a += inputs.a;
+        sums.b_g1 += inputs.b_g1;
+        sums.b_g2 += inputs.b_g2;
+        Ok(sums)
+    })
+}
+
+/// The inputs' part of the sums that they take part in.
+struct Inputs {
+    a: G1Projective,
+    b_g1: G1Projective,
+    b_g2: G2Projective,
+}
+
+impl Inputs {
+    fn sum(points: &Points, assignment: &Assignment) -> Self {
+        let Assignment { witness, densities, .. } = assignment;
+        let dense = crate::cpu::dense(&witness.inputs, &densities.b_inputs);
+        Inputs {
+            a: few(&points.a, &witness.inputs, msm::g1),
+            b_g1: few(&points.b_g1, &dense, msm::g1),
+            b_g2: few(&points.b_g2, &dense, msm::g2),
+        }
+    }
+}
+
+/// Σ scalar · base over as many bases as there are scalars: one by one where that is faster than buckets.
+fn few<A, P>(bases: &[A], scalars: &[Scalar], many: impl Fn(&[A], &[Scalar]) -> P) -> P
+where
+    A: Sync,
+    for<'a> &'a A: std::ops::Mul<&'a Scalar, Output = P>,
+    P: Send + std::iter::Sum,
+{
+    const FEW: usize = 64;
+    if scalars.len() > FEW {
+        return many(&bases[..scalars.len()], scalars);
+    }
+    bases.par_iter().zip(scalars).map(|(base, scalar)| base * scalar).sum()
+}
+
+/// The sums over h and over the private variables.
+fn device_sums(
+    job: &Job,
     needs: &Needs,
     resident: &Resident,
     quotient: &Quotient,
@@ -80,7 +136,6 @@ pub fn sums(
     let Assignment { witness, densities, .. } = &job.assignment;
     let aux = Aux::upload(arena, &witness.aux)?;
     drop(part);
-    let points = job.params.decode(crate::SubgroupCheck::Full)?;
 
     job.cancelled.check()?;
     let part = span.child("msm l");
@@ -94,27 +149,24 @@ pub fn sums(
     let inputs = witness.inputs.len();
     let a = aux.selected(arena, needs, Some(&densities.a_aux), |arena, selected| {
         selected.sum::<G1>(arena, resident.a.global().offset(inputs))
-    })? + part.time("inputs", || msm::g1(&points.a[..inputs], &witness.inputs));
+    })?;
     drop(part);
 
     job.cancelled.check()?;
     let part = span.child("msm b");
-    let dense = crate::cpu::dense(&witness.inputs, &densities.b_inputs);
+    let dense = densities.b_inputs.count_ones();
     let (b_g1, b_g2): (G1Projective, G2Projective) =
         aux.selected(arena, needs, Some(&densities.b_aux), |arena, selected| {
             let in_g1 = part.time("g1", || {
-                selected.sum::<G1>(arena, resident.b_g1.global().offset(dense.len()))
+                selected.sum::<G1>(arena, resident.b_g1.global().offset(dense))
             })?;
             let in_g2 = part.time("g2", || {
-                selected.sum::<G2>(arena, resident.b_g2.global().offset(dense.len()))
+                selected.sum::<G2>(arena, resident.b_g2.global().offset(dense))
             })?;
             Ok((in_g1, in_g2))
         })?;
-    let inputs = part.time("inputs", || {
-        (msm::g1(&points.b_g1[..dense.len()], &dense), msm::g2(&points.b_g2[..dense.len()], &dense))
-    });
     drop(part);
-    Ok(Sums { h, l, a, b_g1: b_g1 + inputs.0, b_g2: b_g2 + inputs.1 })
+    Ok(Sums { h, l, a, b_g1, b_g2 })
 }
 
 /// The quotient, and its sum with h.
