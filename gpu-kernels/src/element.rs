@@ -4,6 +4,7 @@
 //! struct would become a loop over bytes, and a limb array that is indexed at run time would go to
 //! local memory.
 
+use cuzk_field::fixed::Fixed;
 use cuzk_field::fp2::Quadratic;
 use cuzk_field::montgomery::Mont;
 use cuzk_field::params::FieldParams;
@@ -168,6 +169,22 @@ impl<P: FieldParams<8>> Element for Mont<P, 8> {
     }
 }
 
+impl<P: FieldParams<8>> Element for Fixed<P, 8> {
+    const BYTES: u32 = 64;
+    #[inline(always)]
+    fn read<S: Source>(source: S, offset: u32) -> Self {
+        Self::from_parts(
+            read_limbs_8(source, offset),
+            read_limbs_8(source, offset + 32),
+        )
+    }
+    #[inline(always)]
+    fn write<S: Sink>(self, sink: S, offset: u32) {
+        write_limbs_8(self.value(), sink, offset);
+        write_limbs_8(self.quotient(), sink, offset + 32);
+    }
+}
+
 impl<P: FieldParams<12>> Element for Mont<P, 12> {
     const BYTES: u32 = 48;
     #[inline(always)]
@@ -188,7 +205,10 @@ where
     #[inline(always)]
     fn read<S: Source>(source: S, offset: u32) -> Self {
         let step = <Mont<P, N> as Element>::BYTES;
-        Self::new(Mont::read(source, offset), Mont::read(source, offset + step))
+        Self::new(
+            Mont::read(source, offset),
+            Mont::read(source, offset + step),
+        )
     }
     #[inline(always)]
     fn write<S: Sink>(self, sink: S, offset: u32) {

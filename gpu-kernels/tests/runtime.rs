@@ -27,7 +27,12 @@ fn incremented(runtime: &Arc<dyn Runtime>, values: &[u32]) -> Result<Vec<u32>, R
     let x = DeviceBuffer::from_slice(runtime, values)?;
     let z = DeviceBuffer::<u32>::new(runtime, values.len())?;
     let blocks = values.len().div_ceil(32) as u32;
-    runtime.launch(&increment::launch(blocks, values.len() as u32, x.global(), z.global_mut()))?;
+    runtime.launch(&increment::launch(
+        blocks,
+        values.len() as u32,
+        x.global(),
+        z.global_mut(),
+    ))?;
     runtime.synchronize()?;
     z.to_vec()
 }
@@ -46,14 +51,28 @@ fn a_range_outside_of_a_buffer_is_refused() {
     let (_, runtime) = emulated(1 << 20);
     let buffer = DeviceBuffer::<u32>::new(&runtime, 4).unwrap();
     let error = buffer.upload(2, &[1, 2, 3]).unwrap_err();
-    assert_eq!(error, RuntimeError::Range { call: "upload", from: 2, to: 5, len: 4 });
+    assert_eq!(
+        error,
+        RuntimeError::Range {
+            call: "upload",
+            from: 2,
+            to: 5,
+            len: 4
+        }
+    );
 }
 
 #[test]
 fn more_memory_than_the_device_has_is_refused_with_the_numbers() {
     let (_, runtime) = emulated(1 << 10);
     let error = DeviceBuffer::<u32>::new(&runtime, 1 << 10).err();
-    assert_eq!(error, Some(RuntimeError::OutOfMemory { wanted: 1 << 12, free: 1 << 10 }));
+    assert_eq!(
+        error,
+        Some(RuntimeError::OutOfMemory {
+            wanted: 1 << 12,
+            free: 1 << 10
+        })
+    );
 }
 
 #[test]
@@ -65,7 +84,14 @@ fn an_arena_hands_out_its_memory_again_after_a_rewind() {
     arena.take::<u64>(96).unwrap();
     assert_eq!(arena.left(), 0);
     let error = arena.take::<u32>(1).unwrap_err();
-    assert_eq!(error, RuntimeError::ArenaFull { wanted: 256, left: 0, size: 1024 });
+    assert_eq!(
+        error,
+        RuntimeError::ArenaFull {
+            wanted: 256,
+            left: 0,
+            size: 1024
+        }
+    );
     arena.rewind(mark);
     assert_eq!(arena.left(), 768);
     drop(arena);
@@ -79,13 +105,24 @@ fn a_kernel_that_leaves_its_piece_of_an_arena_is_caught() {
     let x = arena.take::<u32>(64).unwrap();
     let z = arena.take::<u32>(63).unwrap();
     runtime.upload(x.address(), &[0; 256]).unwrap();
-    let error = runtime.launch(&increment::launch(2, 64, x.read(), z)).unwrap_err();
-    assert!(error.to_string().contains("outside of the buffer"), "{error}");
+    let error = runtime
+        .launch(&increment::launch(2, 64, x.read(), z))
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("outside of the buffer"),
+        "{error}"
+    );
 }
 
 #[test]
 fn every_injected_fault_is_a_typed_error_and_leaks_nothing() {
-    let calls = [Call::Allocate, Call::Upload, Call::Launch, Call::Synchronize, Call::Download];
+    let calls = [
+        Call::Allocate,
+        Call::Upload,
+        Call::Launch,
+        Call::Synchronize,
+        Call::Download,
+    ];
     for call in calls {
         for fault in [Fault::Once(call, 0), Fault::Sticky(call, 0)] {
             let (device, inner) = emulated(1 << 20);
