@@ -207,7 +207,8 @@ kernel! {
     /// `from` to `to`, which may be the same array.
     ///
     /// Grid: 2^(log2 − 10) blocks. Shared memory: the tile in two planes of 16-byte words, free of bank
-    /// conflicts but for the last step. `inner`, `high`, `low`, `direct`, `coset`: see [`Tables`].
+    /// conflicts but for the last step. `inner` holds w_1024^i for i < 512; `high` and `low` the twiddle factors, directly by exponent in `high` if
+    /// `direct` is 1; `coset` is 1 on the coset.
     /// Bound by the multiplier: at most one fixed multiplication an element for two stages and one or
     /// two for the pass, against 64 bytes of memory traffic.
     pub fn ntt_dif_pass(gpu, log2: u32, start: u32, stages: u32, coset: u32, direct: u32,

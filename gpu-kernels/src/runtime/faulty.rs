@@ -123,11 +123,11 @@ impl Runtime for FaultyRuntime {
         self.pass(Call::Download)?;
         self.inner.download(address, out)?;
         let number = self.shared.downloads.fetch_add(1, SeqCst);
-        if let (Fault::WrongResult(n), Some(byte)) = (self.shared.fault, out.first_mut()) {
-            if n == number {
-                self.shared.broken.store(true, SeqCst);
-                *byte ^= 1;
-            }
+        if let (Fault::WrongResult(n), Some(byte)) = (self.shared.fault, out.first_mut())
+            && n == number
+        {
+            self.shared.broken.store(true, SeqCst);
+            *byte ^= 1;
         }
         Ok(())
     }

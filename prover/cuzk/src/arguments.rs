@@ -31,6 +31,9 @@ pub enum Command {
     /// Make test sectors and their input files
     #[command(subcommand)]
     Sector(Sector),
+    /// Show and test CUDA devices
+    #[command(subcommand)]
+    Gpu(Gpu),
     /// Measure one part of the work
     #[command(subcommand)]
     Bench(Bench),
@@ -146,6 +149,14 @@ pub struct Fabricate {
     /// The same seed gives the same sector
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+#[derive(Subcommand)]
+pub enum Gpu {
+    /// List the devices that the driver shows
+    Info,
+    /// Check primitives, field axioms, transforms and sums on every device against the CPU
+    Selftest,
 }
 
 #[derive(Subcommand)]

@@ -39,6 +39,17 @@ pub enum Error {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] cuzk_prover::DeviceError),
+    /// A CUDA device or its driver failed.
+    #[error(transparent)]
+    Runtime(#[from] cuzk_prover::gpu::RuntimeError),
+    /// A CUDA device computes wrongly.
+    #[error("device {ordinal}: {source}")]
+    Selftest {
+        /// Which one.
+        ordinal: usize,
+        /// What it got wrong.
+        source: cuzk_prover::gpu::selftest::SelftestError,
+    },
     /// The proof was not made.
     #[error(transparent)]
     Prove(#[from] cuzk_prover::ProveError),

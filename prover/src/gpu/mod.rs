@@ -6,8 +6,10 @@ pub mod ntt;
 mod proof;
 pub mod quotient;
 mod resident;
+pub mod selftest;
 
 pub use backend::Gpu;
+pub use cuzk_kernels::runtime::{Runtime, RuntimeError};
 
 #[cfg(test)]
 mod ntt_tests;

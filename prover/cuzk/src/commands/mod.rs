@@ -1,5 +1,6 @@
 //! One module per command.
 
+mod gpu;
 mod params;
 mod prove;
 mod sector;
@@ -17,6 +18,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Verify(verify) => verify::run(&verify, output),
         Command::Params(params) => params::run(&params, output),
         Command::Sector(sector) => sector::run(&sector, output),
+        Command::Gpu(gpu) => gpu::run(&gpu, output),
         Command::Bench(bench) => bench::run(&bench, output),
     }
 }
