@@ -40,14 +40,16 @@ pub fn run(arguments: &BenchGroth16, output: &Output) -> Result<(), Error> {
     walls.sort_by(f64::total_cmp);
     let median = walls[walls.len() / 2];
     let rows = last.report().rows;
+    let counts = params.counts();
     let value = json!({
         "log2": arguments.log2, "bits": arguments.bits, "b_density": arguments.b_density,
+        "points": {"h": counts.h, "l": counts.l, "a": counts.a, "b": counts.b},
         "backend": prover.backend(), "proofs": walls.len(), "median_seconds": median,
         "seconds": walls, "pipelined_seconds": pipelined, "timeline": rows,
     });
     let text = format!(
-        "{}\n2^{} rows, {:.0} % of the witness 0 or 1, on {}: median {:.1} ms a proof alone, {:.1} ms with two in flight",
-        table(&rows), arguments.log2, 100.0 * arguments.bits, prover.backend(), 1e3 * median, 1e3 * pipelined
+        "{}\n2^{} rows, {:.0} % of the witness 0 or 1, {} points of h, {} of l, {} of a, {} of b, on {}: median {:.1} ms a proof alone, {:.1} ms with two in flight",
+        table(&rows), arguments.log2, 100.0 * arguments.bits, counts.h, counts.l, counts.a, counts.b, prover.backend(), 1e3 * median, 1e3 * pipelined
     );
     output.result(&value, &text);
     Ok(())
