@@ -70,8 +70,8 @@ pub use device::{Device, DeviceError};
 pub use error::ProveError;
 pub use functions::{
     create_proof, create_proof_batch, create_random_proof, create_random_proof_batch,
-    generate_random_parameters, prepare_verifying_key, prove_from_assignments, synthesize_circuits_batch, verify_proof,
-    verify_proofs_batch,
+    generate_random_parameters, prepare_verifying_key, prove_from_assignments,
+    synthesize_circuits_batch, verify_proof, verify_proofs_batch,
 };
 pub use params::{Counts, Params, ParamsError, PointFault, Points, RawSections, SubgroupCheck};
 pub use proof::{Proof, ProofError};

@@ -13,7 +13,11 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 const MEMORY: u64 = 1 << 30;
 
 fn circuit(seed: u64, constraints: usize, bits: f64, b_density: f64) -> RandomCircuit {
-    RandomCircuit { bit_share: bits, b_density, ..RandomCircuit::new(constraints, 3, seed) }
+    RandomCircuit {
+        bit_share: bits,
+        b_density,
+        ..RandomCircuit::new(constraints, 3, seed)
+    }
 }
 
 fn params(circuit: &RandomCircuit, rng: &mut ChaCha20Rng) -> Arc<Params> {
@@ -35,7 +39,11 @@ fn proofs_are_the_cpus_byte_for_byte() {
             let assignment = synthesize(circuit.clone()).unwrap();
             let expected = cpu.prove(&params, assignment.clone(), r, s).unwrap();
             let found = gpu.prove(&params, assignment, r, s).unwrap();
-            assert_eq!(found.proof.to_bytes(), expected.proof.to_bytes(), "seed {seed}, {constraints} rows");
+            assert_eq!(
+                found.proof.to_bytes(),
+                expected.proof.to_bytes(),
+                "seed {seed}, {constraints} rows"
+            );
         }
     }
     drop(gpu);
@@ -49,7 +57,10 @@ fn after_a_fault_comes_a_typed_error_and_then_a_right_proof() {
     let params = params(&circuit, &mut rng);
     let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
     let assignment = synthesize(circuit).unwrap();
-    let expected = Prover::new(Device::Cpu).unwrap().prove(&params, assignment.clone(), r, s).unwrap();
+    let expected = Prover::new(Device::Cpu)
+        .unwrap()
+        .prove(&params, assignment.clone(), r, s)
+        .unwrap();
     let faults = [
         Fault::Once(Call::Allocate, 4),
         Fault::Once(Call::Upload, 3),
@@ -67,11 +78,18 @@ fn after_a_fault_comes_a_typed_error_and_then_a_right_proof() {
         assert!(faulty.struck(), "{fault:?} did not strike");
         let error = first.err();
         assert!(
-            matches!(error, Some(ProveError::Backend { .. } | ProveError::Invalid { .. })),
+            matches!(
+                error,
+                Some(ProveError::Backend { .. } | ProveError::Invalid { .. })
+            ),
             "{fault:?}: {error:?}"
         );
         let second = prover.prove(&params, assignment.clone(), r, s).unwrap();
-        assert_eq!(second.proof.to_bytes(), expected.proof.to_bytes(), "{fault:?}");
+        assert_eq!(
+            second.proof.to_bytes(),
+            expected.proof.to_bytes(),
+            "{fault:?}"
+        );
         drop(prover);
         assert_eq!(device.reserved(), 0, "{fault:?}: device memory leaked");
     }
@@ -85,6 +103,11 @@ fn too_little_device_memory_is_refused_with_the_numbers() {
     let runtime: Arc<dyn Runtime> = Arc::new(EmulatedRuntime::new(MEMORY));
     let prover = Prover::with_backend(Gpu::new(vec![runtime], Some(20_000)));
     let assignment = synthesize(circuit).unwrap();
-    let error = prover.prove(&params, assignment, Scalar::ONE, Scalar::ONE).unwrap_err();
-    assert!(error.to_string().contains("bytes of device memory needed"), "{error}");
+    let error = prover
+        .prove(&params, assignment, Scalar::ONE, Scalar::ONE)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("bytes of device memory needed"),
+        "{error}"
+    );
 }

@@ -7,7 +7,11 @@ use std::path::PathBuf;
 
 /// Groth16 proofs for Filecoin: from a C1 file or vanilla proofs to verified proof bytes.
 #[derive(Parser)]
-#[command(name = "cuzk", version, after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage.")]
+#[command(
+    name = "cuzk",
+    version,
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage."
+)]
 pub struct Arguments {
     /// Print one JSON object on standard output instead of text
     #[arg(long, global = true)]

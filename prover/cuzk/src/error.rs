@@ -75,7 +75,9 @@ pub enum Error {
         official: bool,
     },
     /// The synthesised public inputs are not those that the verifier computes.
-    #[error("partition {partition}: the circuit's public inputs differ from the verifier's at input {input}")]
+    #[error(
+        "partition {partition}: the circuit's public inputs differ from the verifier's at input {input}"
+    )]
     PublicInputs {
         /// Which partition.
         partition: usize,
@@ -97,11 +99,17 @@ pub enum Error {
 impl Error {
     /// An error of the file system at a path.
     pub fn file(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
-        move |source| Error::File { path: path.to_owned(), source }
+        move |source| Error::File {
+            path: path.to_owned(),
+            source,
+        }
     }
 
     /// An error in an input file.
     pub fn input(path: &Path) -> impl Fn(cuzk_filecoin::RequestError) -> Error + '_ {
-        move |source| Error::Input { path: path.to_owned(), source }
+        move |source| Error::Input {
+            path: path.to_owned(),
+            source,
+        }
     }
 }

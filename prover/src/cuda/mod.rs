@@ -18,7 +18,10 @@ use crate::gpu::Gpu;
 pub fn device_count() -> Result<usize, RuntimeError> {
     // SAFETY: only looks for the driver's library.
     if !unsafe { sys::is_culib_present() } {
-        return Err(RuntimeError::device("CUDA driver", "libcuda is not installed"));
+        return Err(RuntimeError::device(
+            "CUDA driver",
+            "libcuda is not installed",
+        ));
     }
     match CudaContext::device_count().map_err(failed("cuDeviceGetCount"))? {
         count if count > 0 => Ok(count as usize),

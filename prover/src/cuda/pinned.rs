@@ -33,7 +33,10 @@ unsafe impl Send for Pinned {}
 impl Staging {
     /// Reserves the buffers.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, RuntimeError> {
-        Ok(Staging { buffers: [Pinned::new(stream)?, Pinned::new(stream)?], next: 0 })
+        Ok(Staging {
+            buffers: [Pinned::new(stream)?, Pinned::new(stream)?],
+            next: 0,
+        })
     }
 
     /// Copies `data` to the device on `stream`; returns when `data` may be reused.
@@ -55,10 +58,17 @@ impl Staging {
 
 impl Pinned {
     fn new(stream: &Arc<CudaStream>) -> Result<Self, RuntimeError> {
-        stream.context().bind_to_thread().map_err(failed("cuCtxSetCurrent"))?;
+        stream
+            .context()
+            .bind_to_thread()
+            .map_err(failed("cuCtxSetCurrent"))?;
         // SAFETY: the memory is written before it is read; flags 0 is plain cached memory.
         let start = unsafe { result::malloc_host(PIECE, 0) }.map_err(failed("cuMemHostAlloc"))?;
-        Ok(Pinned { start: start.cast(), stream: stream.clone(), free: None })
+        Ok(Pinned {
+            start: start.cast(),
+            stream: stream.clone(),
+            free: None,
+        })
     }
 
     fn fill(&mut self, piece: &[u8]) -> Result<(), RuntimeError> {
@@ -81,7 +91,11 @@ impl Pinned {
         unsafe { result::memcpy_htod_async(address, memory, stream.cu_stream()) }
             .map_err(failed("cuMemcpyHtoDAsync"))?;
         let flags = Some(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
-        self.free = Some(stream.record_event(flags).map_err(failed("cuEventRecord"))?);
+        self.free = Some(
+            stream
+                .record_event(flags)
+                .map_err(failed("cuEventRecord"))?,
+        );
         Ok(())
     }
 }

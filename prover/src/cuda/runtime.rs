@@ -70,8 +70,9 @@ impl DeviceInfo {
     }
 
     fn of(context: &Arc<CudaContext>) -> Result<Self, RuntimeError> {
-        let (major, minor) =
-            context.compute_capability().map_err(failed("cuDeviceGetAttribute"))?;
+        let (major, minor) = context
+            .compute_capability()
+            .map_err(failed("cuDeviceGetAttribute"))?;
         let multiprocessors = context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
             .map_err(failed("cuDeviceGetAttribute"))?;
@@ -106,8 +107,16 @@ impl CudaRuntime {
             .map_err(|error| RuntimeError::device("kernels", error))?;
         let module = Module::load(&context, &image)?;
         let stream = context.new_stream().map_err(failed("cuStreamCreate"))?;
-        let device = Arc::new(Device { info, context, module });
-        Ok(CudaRuntime { device, stream, staging: Mutex::new(None) })
+        let device = Arc::new(Device {
+            info,
+            context,
+            module,
+        });
+        Ok(CudaRuntime {
+            device,
+            stream,
+            staging: Mutex::new(None),
+        })
     }
 
     /// The device.
@@ -116,27 +125,39 @@ impl CudaRuntime {
     }
 
     fn bind(&self) -> Result<(), RuntimeError> {
-        self.device.context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))
+        self.device
+            .context
+            .bind_to_thread()
+            .map_err(failed("cuCtxSetCurrent"))
     }
 }
 
 impl Module {
     fn load(context: &Arc<CudaContext>, image: &[u8]) -> Result<Self, RuntimeError> {
-        context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))?;
+        context
+            .bind_to_thread()
+            .map_err(failed("cuCtxSetCurrent"))?;
         // SAFETY: the image is a cubin, or PTX that ends with a zero byte.
         let handle = unsafe { result::module::load_data(image.as_ptr().cast()) }
             .map_err(failed("cuModuleLoadData"))?;
-        Ok(Module { context: context.clone(), handle, functions: Mutex::default() })
+        Ok(Module {
+            context: context.clone(),
+            handle,
+            functions: Mutex::default(),
+        })
     }
 
     fn function(&self, kernel: &'static Kernel) -> Result<sys::CUfunction, RuntimeError> {
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut functions = self
+            .functions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(kernel.name) {
             return Ok(function.0);
         }
         let at = |error: DriverError| RuntimeError::device(kernel.name, error);
-        let name = CString::new(kernel.name)
-            .map_err(|error| RuntimeError::device(kernel.name, error))?;
+        let name =
+            CString::new(kernel.name).map_err(|error| RuntimeError::device(kernel.name, error))?;
         // SAFETY: the module is loaded and stays so as long as `self`.
         let function = unsafe { result::module::get_function(self.handle, name) }.map_err(at)?;
         if kernel.shared > DEFAULT_SHARED {
@@ -172,7 +193,10 @@ impl Runtime for CudaRuntime {
     fn memory(&self) -> Result<DeviceMemory, RuntimeError> {
         self.bind()?;
         let (free, total) = result::mem_get_info().map_err(failed("cuMemGetInfo"))?;
-        Ok(DeviceMemory { free: free as u64, total: total as u64 })
+        Ok(DeviceMemory {
+            free: free as u64,
+            total: total as u64,
+        })
     }
     fn allocate(&self, bytes: u64) -> Result<u64, RuntimeError> {
         self.bind()?;
@@ -181,7 +205,10 @@ impl Runtime for CudaRuntime {
             Ok(address) => Ok(address),
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
                 let free = self.memory().map_or(0, |memory| memory.free);
-                Err(RuntimeError::OutOfMemory { wanted: bytes, free })
+                Err(RuntimeError::OutOfMemory {
+                    wanted: bytes,
+                    free,
+                })
             }
             Err(error) => Err(RuntimeError::device("cuMemAlloc", error)),
         }
@@ -236,8 +263,11 @@ impl Runtime for CudaRuntime {
         self.bind()?;
         let kernel = launch.kernel;
         let function = self.device.module.function(kernel)?;
-        let mut arguments: Vec<*mut c_void> =
-            launch.arguments.iter().map(|a| a.bytes().as_ptr().cast_mut().cast()).collect();
+        let mut arguments: Vec<*mut c_void> = launch
+            .arguments
+            .iter()
+            .map(|a| a.bytes().as_ptr().cast_mut().cast())
+            .collect();
         let grid = (launch.grid.x, launch.grid.y, 1);
         // SAFETY: the declaration macro made the arguments' types and count those of the kernel; the
         // driver copies them before it returns. Buffers are the caller's promise, which the emulator
@@ -255,27 +285,45 @@ impl Runtime for CudaRuntime {
         .map_err(|error| RuntimeError::device(kernel.name, error))
     }
     fn synchronize(&self) -> Result<(), RuntimeError> {
-        self.stream.synchronize().map_err(failed("cuStreamSynchronize"))
+        self.stream
+            .synchronize()
+            .map_err(failed("cuStreamSynchronize"))
     }
     fn mark(&self) -> Result<Mark, RuntimeError> {
         let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
-        self.stream.record_event(flags).map(Mark::new).map_err(failed("cuEventRecord"))
+        self.stream
+            .record_event(flags)
+            .map(Mark::new)
+            .map_err(failed("cuEventRecord"))
     }
     fn elapsed(&self, from: &Mark, to: &Mark) -> Result<Duration, RuntimeError> {
         let (from, to) = (event(from)?, event(to)?);
         let milliseconds = from.elapsed_ms(to).map_err(failed("cuEventElapsedTime"))?;
-        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1000.0))
+        Ok(Duration::from_secs_f64(
+            f64::from(milliseconds.max(0.0)) / 1000.0,
+        ))
     }
     fn wait_for(&self, mark: &Mark) -> Result<(), RuntimeError> {
-        self.stream.wait(event(mark)?).map_err(failed("cuStreamWaitEvent"))
+        self.stream
+            .wait(event(mark)?)
+            .map_err(failed("cuStreamWaitEvent"))
     }
     fn fork(&self) -> Result<Arc<dyn Runtime>, RuntimeError> {
-        let stream = self.device.context.new_stream().map_err(failed("cuStreamCreate"))?;
+        let stream = self
+            .device
+            .context
+            .new_stream()
+            .map_err(failed("cuStreamCreate"))?;
         let device = self.device.clone();
-        Ok(Arc::new(CudaRuntime { device, stream, staging: Mutex::new(None) }))
+        Ok(Arc::new(CudaRuntime {
+            device,
+            stream,
+            staging: Mutex::new(None),
+        }))
     }
 }
 
 fn event(mark: &Mark) -> Result<&CudaEvent, RuntimeError> {
-    mark.event().ok_or_else(|| RuntimeError::device("event", "the mark is another runtime's"))
+    mark.event()
+        .ok_or_else(|| RuntimeError::device("event", "the mark is another runtime's"))
 }

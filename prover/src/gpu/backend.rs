@@ -56,13 +56,19 @@ impl Gpu {
                 state: Mutex::default(),
             })
         };
-        Gpu { devices: runtimes.into_iter().map(device).collect() }
+        Gpu {
+            devices: runtimes.into_iter().map(device).collect(),
+        }
     }
 }
 
 impl Backend for Gpu {
     fn describe(&self) -> String {
-        let names: Vec<String> = self.devices.iter().map(|device| device.runtime.name()).collect();
+        let names: Vec<String> = self
+            .devices
+            .iter()
+            .map(|device| device.runtime.name())
+            .collect();
         format!("gpu ({})", names.join(", "))
     }
 
@@ -100,7 +106,10 @@ impl Running for Background {
         let Background { name, thread } = *self;
         thread.join().unwrap_or_else(|panic| {
             let message = crate::backend::panic_message(&*panic);
-            Err(ProveError::WorkerPanicked { backend: name, message })
+            Err(ProveError::WorkerPanicked {
+                backend: name,
+                message,
+            })
         })
     }
 }
@@ -116,9 +125,13 @@ impl Device {
         let span = timeline.span_in(job.parent, "gpu");
         match self.run(&mut state, &job, &span) {
             Ok(sums) => {
-                let proof =
-                    span.time("assemble", || sums.assemble(job.params.vk(), &job.r, &job.s));
-                Ok(Output { proof, assignment: job.assignment })
+                let proof = span.time("assemble", || {
+                    sums.assemble(job.params.vk(), &job.r, &job.s)
+                });
+                Ok(Output {
+                    proof,
+                    assignment: job.assignment,
+                })
             }
             Err(error) => {
                 // After a fault nothing on the device is trusted: the next proof starts afresh.
@@ -138,23 +151,40 @@ impl Device {
         span: &Span,
     ) -> Result<crate::Sums, Box<dyn Error + Send + Sync>> {
         let runtime = &self.runtime;
-        if !state.resident.as_ref().is_some_and(|resident| resident.is_for(&job.params)) {
+        if !state
+            .resident
+            .as_ref()
+            .is_some_and(|resident| resident.is_for(&job.params))
+        {
             let part = span.child("parameters");
             // Room first: two sets of points may not fit.
             state.resident = None;
             state.resident = Some(Resident::new(runtime, &job.params, &part)?);
         }
         let log2 = job.params.counts().domain_log2();
-        if state.quotient.as_ref().is_none_or(|quotient| quotient.log2() != log2) {
+        if state
+            .quotient
+            .as_ref()
+            .is_none_or(|quotient| quotient.log2() != log2)
+        {
             let _part = span.child("roots of unity");
             state.quotient = Some(Quotient::new(runtime, log2)?);
         }
         let needs = {
             let _part = span.child("plan");
             let room = self.room(state)?;
-            Needs::new(&job.params, &job.assignment, runtime.multiprocessors(), room)?
+            Needs::new(
+                &job.params,
+                &job.assignment,
+                runtime.multiprocessors(),
+                room,
+            )?
         };
-        if state.arena.as_ref().is_none_or(|arena| arena.size() < needs.bytes) {
+        if state
+            .arena
+            .as_ref()
+            .is_none_or(|arena| arena.size() < needs.bytes)
+        {
             let _part = span.child("memory");
             state.arena = None;
             state.arena = Some(Arena::new(runtime, needs.bytes)?);
@@ -174,12 +204,17 @@ impl Device {
         let arena = state.arena.as_ref().map_or(0, Arena::size);
         // Some is left to the driver and to tables of other sizes.
         let free = (memory.free + arena) - (memory.free + arena) / 32;
-        let Some(limit) = self.limit else { return Ok(free) };
+        let Some(limit) = self.limit else {
+            return Ok(free);
+        };
         let taken = state.resident.as_ref().map_or(0, Resident::bytes);
         Ok(free.min(limit.saturating_sub(taken)))
     }
 }
 
 fn failure(backend: &str, source: Box<dyn Error + Send + Sync>) -> ProveError {
-    ProveError::Backend { backend: backend.to_owned(), source }
+    ProveError::Backend {
+        backend: backend.to_owned(),
+        source,
+    }
 }

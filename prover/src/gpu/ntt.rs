@@ -70,8 +70,14 @@ pub struct Transform {
 }
 
 enum Tables {
-    Small { roots: DeviceBuffer<FixedFr>, shift: DeviceBuffer<FixedFr> },
-    Passes { inner: DeviceBuffer<FixedFr>, passes: Vec<Pass> },
+    Small {
+        roots: DeviceBuffer<FixedFr>,
+        shift: DeviceBuffer<FixedFr>,
+    },
+    Passes {
+        inner: DeviceBuffer<FixedFr>,
+        passes: Vec<Pass>,
+    },
 }
 
 struct Pass {
@@ -83,7 +89,10 @@ struct Pass {
 enum Twiddles {
     None,
     Direct(DeviceBuffer<FixedFr>),
-    TwoLevel { high: DeviceBuffer<FixedFr>, low: DeviceBuffer<FixedFr> },
+    TwoLevel {
+        high: DeviceBuffer<FixedFr>,
+        low: DeviceBuffer<FixedFr>,
+    },
 }
 
 impl Transform {
@@ -106,7 +115,12 @@ impl Transform {
         } else {
             Tables::passes(runtime, log2, direction, coset)?
         };
-        Ok(Transform { runtime: runtime.clone(), log2, coset, tables })
+        Ok(Transform {
+            runtime: runtime.clone(),
+            log2,
+            coset,
+            tables,
+        })
     }
 
     /// Natural order in `from`, bit-reversed order in `to`; they may be the same array.
@@ -118,10 +132,13 @@ impl Transform {
             Tables::Small { roots, shift } => {
                 self.move_small(from, to)?;
                 let (roots, shift) = (roots.global(), shift.global());
-                let launch = ntt_dif_small::launch(1, self.log2, self.coset.into(), to, roots, shift);
+                let launch =
+                    ntt_dif_small::launch(1, self.log2, self.coset.into(), to, roots, shift);
                 self.runtime.launch(&launch)
             }
-            Tables::Passes { inner, passes } => self.run(ntt_dif_pass::launch, inner, passes.iter(), from, to),
+            Tables::Passes { inner, passes } => {
+                self.run(ntt_dif_pass::launch, inner, passes.iter(), from, to)
+            }
         }
     }
 
@@ -134,7 +151,8 @@ impl Transform {
             Tables::Small { roots, shift } => {
                 self.move_small(from, to)?;
                 let (roots, shift) = (roots.global(), shift.global());
-                let launch = ntt_dit_small::launch(1, self.log2, self.coset.into(), to, roots, shift);
+                let launch =
+                    ntt_dit_small::launch(1, self.log2, self.coset.into(), to, roots, shift);
                 self.runtime.launch(&launch)
             }
             Tables::Passes { inner, passes } => {
@@ -148,7 +166,11 @@ impl Transform {
         if from.address() == to.address() {
             return Ok(());
         }
-        self.runtime.copy(to.address(), from.address(), u64::from(Fr::BYTES) << self.log2)
+        self.runtime.copy(
+            to.address(),
+            from.address(),
+            u64::from(Fr::BYTES) << self.log2,
+        )
     }
 
     fn run<'a>(
@@ -226,7 +248,11 @@ impl Tables {
                 (true, false) => Twiddles::None,
                 _ => Twiddles::new(runtime, root(order, direction)?, order)?,
             };
-            passes.push(Pass { start, stages, twiddles });
+            passes.push(Pass {
+                start,
+                stages,
+                twiddles,
+            });
             start += stages;
         }
         Ok(Tables::Passes { inner, passes })
@@ -285,7 +311,9 @@ fn powers(
         .flat_map_iter(|chunk| {
             let first = w.pow_vartime([(chunk * CHUNK) as u64]);
             let count = CHUNK.min(len - chunk * CHUNK);
-            std::iter::successors(Some(first), move |x| Some(x * w)).take(count).map(fixed)
+            std::iter::successors(Some(first), move |x| Some(x * w))
+                .take(count)
+                .map(fixed)
         })
         .collect();
     DeviceBuffer::from_slice(runtime, &table)

@@ -30,7 +30,13 @@ fn random(seed: u64, n: usize) -> Vec<Scalar> {
 }
 
 fn reversed(values: &[Scalar], log2: u32) -> Vec<Scalar> {
-    let index = |i: usize| if log2 == 0 { 0 } else { i.reverse_bits() >> (usize::BITS - log2) };
+    let index = |i: usize| {
+        if log2 == 0 {
+            0
+        } else {
+            i.reverse_bits() >> (usize::BITS - log2)
+        }
+    };
     (0..values.len()).map(|i| values[index(i)]).collect()
 }
 
@@ -38,12 +44,17 @@ fn reversed(values: &[Scalar], log2: u32) -> Vec<Scalar> {
 fn naive(coefficients: &[Scalar], log2: u32, direction: Direction, at: At, i: usize) -> Scalar {
     let mut point = match at {
         At::Roots => root_of_unity(log2).unwrap().pow_vartime([i as u64]),
-        At::OddRoots => root_of_unity(log2 + 1).unwrap().pow_vartime([2 * i as u64 + 1]),
+        At::OddRoots => root_of_unity(log2 + 1)
+            .unwrap()
+            .pow_vartime([2 * i as u64 + 1]),
     };
     if direction == Direction::Inverse {
         point = point.invert().unwrap();
     }
-    coefficients.iter().rev().fold(Scalar::ZERO, |sum, c| sum * point + c)
+    coefficients
+        .iter()
+        .rev()
+        .fold(Scalar::ZERO, |sum, c| sum * point + c)
 }
 
 #[test]
@@ -61,7 +72,9 @@ fn every_size_and_kind_agrees_with_the_naive_transform_at_some_points() {
                 }
                 let transform = Transform::new(&runtime, log2, direction, at).unwrap();
                 let natural = upload(&runtime, &reversed(&values, log2));
-                transform.dit(natural.global(), natural.global_mut()).unwrap();
+                transform
+                    .dit(natural.global(), natural.global_mut())
+                    .unwrap();
                 let found = download(&natural);
                 let step = (n / 7).max(1);
                 for i in (0..n).step_by(step) {
@@ -71,7 +84,11 @@ fn every_size_and_kind_agrees_with_the_naive_transform_at_some_points() {
                 if at == At::Roots {
                     let other = upload(&runtime, &values);
                     transform.dif(other.global(), other.global_mut()).unwrap();
-                    assert_eq!(reversed(&download(&other), log2), found, "2^{log2} {direction:?}");
+                    assert_eq!(
+                        reversed(&download(&other), log2),
+                        found,
+                        "2^{log2} {direction:?}"
+                    );
                 }
             }
         }
@@ -108,11 +125,14 @@ fn the_quotient_is_the_cpus() {
         let mut expected_a = a.clone();
         let mut expected_b = b.clone();
         let domain = Domain::new(log2).unwrap();
-        let expected = crate::quotient::quotient(&domain, &mut expected_a, &mut expected_b).unwrap();
+        let expected =
+            crate::quotient::quotient(&domain, &mut expected_a, &mut expected_b).unwrap();
         let [a, b] = [a, b].map(|values| upload(&runtime, &values));
         let c = upload(&runtime, &random(202, n));
         let quotient = Quotient::new(&runtime, log2).unwrap();
-        quotient.run(a.global_mut(), b.global_mut(), c.global_mut()).unwrap();
+        quotient
+            .run(a.global_mut(), b.global_mut(), c.global_mut())
+            .unwrap();
         assert_eq!(download(&b), expected, "2^{log2}");
     }
 }
@@ -120,5 +140,8 @@ fn the_quotient_is_the_cpus() {
 #[test]
 fn a_domain_that_does_not_exist_is_refused() {
     let error = Transform::new(&emulator(), 30, Direction::Forward, At::Roots).err();
-    assert!(matches!(error, Some(TransformError::Domain(_))), "{error:?}");
+    assert!(
+        matches!(error, Some(TransformError::Domain(_))),
+        "{error:?}"
+    );
 }

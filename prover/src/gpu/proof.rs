@@ -10,7 +10,10 @@ use cuzk_kernels::runtime::{Arena, RuntimeError};
 use cuzk_kernels::{Element, Global, GlobalMut};
 use rayon::prelude::*;
 
-use super::msm::{Bitmaps, GpuCurve, MsmError, Plan, Scalars, Selection, Sorted, sum_of_points, sum_of_points_bytes};
+use super::msm::{
+    Bitmaps, GpuCurve, MsmError, Plan, Scalars, Selection, Sorted, sum_of_points,
+    sum_of_points_bytes,
+};
 use super::quotient::Quotient;
 use super::resident::Resident;
 use crate::{Params, Points, Sums, backend::Job, msm, timeline::Span};
@@ -42,7 +45,10 @@ impl Needs {
             + Arena::bytes::<Fr>(others)
             + Selection::bytes(len, others as u32);
         let left = |taken: u64| {
-            room.checked_sub(taken).ok_or(MsmError::Memory { needed: taken, limit: room })
+            room.checked_sub(taken).ok_or(MsmError::Memory {
+                needed: taken,
+                limit: room,
+            })
         };
         let h = Plan::new::<G1>(counts.h, multiprocessors, left(domain)?)?;
         let others = Plan::new::<G2>(others, multiprocessors, left(kept)?)?;
@@ -57,7 +63,10 @@ impl Needs {
             .max(others.bytes::<G2>());
         let bytes = (domain + h.bytes::<G1>()).max(kept + values);
         if bytes > room {
-            return Err(MsmError::Memory { needed: bytes, limit: room });
+            return Err(MsmError::Memory {
+                needed: bytes,
+                limit: room,
+            });
         }
         Ok(Needs { h, others, bytes })
     }
@@ -80,7 +89,9 @@ pub fn sums(
         // The few inputs are summed on the host while the device works.
         let inputs = scope.spawn(|| Inputs::sum(points, &job.assignment));
         let mut sums = device_sums(job, needs, resident, quotient, arena, span)?;
-        let inputs = inputs.join().map_err(|panic| crate::backend::panic_message(&*panic))?;
+        let inputs = inputs
+            .join()
+            .map_err(|panic| crate::backend::panic_message(&*panic))?;
         sums.a += inputs.a;
         sums.b_g1 += inputs.b_g1;
         sums.b_g2 += inputs.b_g2;
@@ -97,7 +108,9 @@ struct Inputs {
 
 impl Inputs {
     fn sum(points: &Points, assignment: &Assignment) -> Self {
-        let Assignment { witness, densities, .. } = assignment;
+        let Assignment {
+            witness, densities, ..
+        } = assignment;
         let dense = crate::cpu::dense(&witness.inputs, &densities.b_inputs);
         Inputs {
             a: few(&points.a, &witness.inputs, msm::g1),
@@ -118,7 +131,11 @@ where
     if scalars.len() > FEW {
         return many(&bases[..scalars.len()], scalars);
     }
-    bases.par_iter().zip(scalars).map(|(base, scalar)| base * scalar).sum()
+    bases
+        .par_iter()
+        .zip(scalars)
+        .map(|(base, scalar)| base * scalar)
+        .sum()
 }
 
 /// The sums over h and over the private variables.
@@ -133,7 +150,9 @@ fn device_sums(
     let h = sum_h(job, needs, resident, quotient, arena, span)?;
     arena.reset();
     let part = span.child("upload witness");
-    let Assignment { witness, densities, .. } = &job.assignment;
+    let Assignment {
+        witness, densities, ..
+    } = &job.assignment;
     let aux = Aux::upload(arena, &witness.aux)?;
     drop(part);
 
@@ -166,7 +185,13 @@ fn device_sums(
             Ok((in_g1, in_g2))
         })?;
     drop(part);
-    Ok(Sums { h, l, a, b_g1, b_g2 })
+    Ok(Sums {
+        h,
+        l,
+        a,
+        b_g1,
+        b_g2,
+    })
 }
 
 /// The quotient, and its sum with h.
@@ -194,7 +219,10 @@ fn sum_h(
     job.cancelled.check()?;
     let part = span.child("msm h");
     part.note("points", resident.h.len() as u64);
-    let scalars = Scalars { values: b.read(), map: None };
+    let scalars = Scalars {
+        values: b.read(),
+        map: None,
+    };
     let sorted = part.time("sort", || Sorted::new(arena, &needs.h, scalars))?;
     Ok(part.time("sum", || sorted.sum::<G1>(arena, resident.h.global()))?)
 }
@@ -203,10 +231,16 @@ fn sum_h(
 fn padded(arena: &mut Arena, values: &[Scalar], n: usize) -> Result<GlobalMut<Fr>, RuntimeError> {
     let array = arena.take::<Fr>(n)?;
     let runtime = arena.runtime();
-    runtime.upload(array.address(), bytemuck::cast_slice(casts::from_blst::<Fr>(values)))?;
+    runtime.upload(
+        array.address(),
+        bytemuck::cast_slice(casts::from_blst::<Fr>(values)),
+    )?;
     if values.len() < n {
         let rest = array.offset(values.len());
-        runtime.zero(rest.address(), u64::from(Fr::BYTES) * (n - values.len()) as u64)?;
+        runtime.zero(
+            rest.address(),
+            u64::from(Fr::BYTES) * (n - values.len()) as u64,
+        )?;
     }
     Ok(array)
 }
@@ -243,10 +277,20 @@ impl Aux {
         work: impl FnOnce(&mut Arena, &Selected) -> Result<T, MsmError>,
     ) -> Result<T, MsmError> {
         let mark = arena.mark();
-        let density = density.map(|bitmap| upload_bitmap(arena, bitmap)).transpose()?;
-        let bitmaps = Bitmaps { len: self.len, bits: self.bits, others: self.others, density };
+        let density = density
+            .map(|bitmap| upload_bitmap(arena, bitmap))
+            .transpose()?;
+        let bitmaps = Bitmaps {
+            len: self.len,
+            bits: self.bits,
+            others: self.others,
+            density,
+        };
         let selection = Selection::new(arena, bitmaps, self.others_len)?;
-        let scalars = Scalars { values: self.values, map: Some(selection.map.read()) };
+        let scalars = Scalars {
+            values: self.values,
+            map: Some(selection.map.read()),
+        };
         let sorted = Sorted::new(arena, &needs.others, scalars)?;
         let outcome = work(arena, &Selected { selection, sorted });
         arena.rewind(mark);
@@ -274,7 +318,9 @@ impl Selected {
 
 fn upload<T: Element + Pod>(arena: &mut Arena, values: &[T]) -> Result<Global<T>, RuntimeError> {
     let array = arena.take::<T>(values.len())?;
-    arena.runtime().upload(array.address(), bytemuck::cast_slice(values))?;
+    arena
+        .runtime()
+        .upload(array.address(), bytemuck::cast_slice(values))?;
     Ok(array.read())
 }
 

@@ -66,7 +66,8 @@ impl Quotient {
         let n = 1u32 << self.log2;
         let blocks = n.div_ceil(ntt_multiply::THREADS);
         let [to_coset_scale, to_h_scale] = [0, 1].map(|i| self.scales.global().offset(i));
-        self.runtime.launch(&ntt_multiply::launch(blocks, n, a.read(), b.read(), c))?;
+        self.runtime
+            .launch(&ntt_multiply::launch(blocks, n, a.read(), b.read(), c))?;
         for values in [a, b] {
             self.to_coefficients.dif(values.read(), values)?;
             self.to_coset.dit(values.read(), values)?;
@@ -75,6 +76,13 @@ impl Quotient {
         let product = ntt_multiply_scaled::launch(blocks, n, to_coset_scale, a.read(), b.read(), a);
         self.runtime.launch(&product)?;
         self.from_coset.dif(a.read(), a)?;
-        self.runtime.launch(&ntt_quotient::launch(blocks, self.log2, to_h_scale, c.read(), a.read(), b))
+        self.runtime.launch(&ntt_quotient::launch(
+            blocks,
+            self.log2,
+            to_h_scale,
+            c.read(),
+            a.read(),
+            b,
+        ))
     }
 }

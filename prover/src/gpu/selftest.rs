@@ -54,14 +54,20 @@ const CHECKS: [(&str, Work); 6] = [
     ("integer and warp primitives", |runtime, _| {
         check_primitives(runtime).map_err(|error| SelftestError::Wrong(error.to_string()))
     }),
-    ("field axioms of Fr", |runtime, size| field::<Fr>(runtime, size)),
+    ("field axioms of Fr", |runtime, size| {
+        field::<Fr>(runtime, size)
+    }),
     ("field axioms of Fp and Fp2", |runtime, size| {
         field::<Fp>(runtime, size)?;
         field::<Fp2>(runtime, size)
     }),
     ("transforms and quotient", transforms),
-    ("sums in G1", |runtime, size| sums::<G1>(runtime, size, msm::g1)),
-    ("sums in G2", |runtime, size| sums::<G2>(runtime, size, msm::g2)),
+    ("sums in G1", |runtime, size| {
+        sums::<G1>(runtime, size, msm::g1)
+    }),
+    ("sums in G2", |runtime, size| {
+        sums::<G2>(runtime, size, msm::g2)
+    }),
 ];
 
 /// How much is checked.
@@ -83,7 +89,10 @@ pub fn selftest(runtime: &Arc<dyn Runtime>, size: Size) -> Result<Vec<Check>, Se
         .map(|&(name, work)| {
             let start = Instant::now();
             work(runtime, size)?;
-            Ok(Check { name, time: start.elapsed() })
+            Ok(Check {
+                name,
+                time: start.elapsed(),
+            })
         })
         .collect()
 }
@@ -100,20 +109,34 @@ fn field<F: FieldKernels>(runtime: &Arc<dyn Runtime>, size: Size) -> Result<(), 
 }
 
 fn transforms(runtime: &Arc<dyn Runtime>, size: Size) -> Result<(), SelftestError> {
-    let sizes: &[u32] = if size == Size::Full { &[0, 1, 2, 5, 10, 11, 16, 20, 21] } else { &[1, 11] };
+    let sizes: &[u32] = if size == Size::Full {
+        &[0, 1, 2, 5, 10, 11, 16, 20, 21]
+    } else {
+        &[1, 11]
+    };
     let mut rng = ChaCha20Rng::seed_from_u64(SEED);
     for &log2 in sizes {
         let n = 1usize << log2;
         let mut random = || (0..n).map(|_| Scalar::random(&mut rng)).collect::<Vec<_>>();
         let (mut a, mut b) = (random(), random());
         let upload = |x: &[Scalar]| DeviceBuffer::from_slice(runtime, casts::from_blst::<Fr>(x));
-        let (on_a, on_b, on_c) = (upload(&a)?, upload(&b)?, DeviceBuffer::<Fr>::new(runtime, n)?);
-        Quotient::new(runtime, log2)?.run(on_a.global_mut(), on_b.global_mut(), on_c.global_mut())?;
+        let (on_a, on_b, on_c) = (
+            upload(&a)?,
+            upload(&b)?,
+            DeviceBuffer::<Fr>::new(runtime, n)?,
+        );
+        Quotient::new(runtime, log2)?.run(
+            on_a.global_mut(),
+            on_b.global_mut(),
+            on_c.global_mut(),
+        )?;
         let domain = Domain::new(log2).map_err(TransformError::from)?;
         let expected =
             crate::quotient::quotient(&domain, &mut a, &mut b).map_err(TransformError::from)?;
         if casts::to_blst(&on_b.to_vec()?) != expected {
-            return Err(SelftestError::Wrong(format!("the quotient of 2^{log2} rows is wrong")));
+            return Err(SelftestError::Wrong(format!(
+                "the quotient of 2^{log2} rows is wrong"
+            )));
         }
     }
     Ok(())
@@ -131,11 +154,17 @@ where
     Affine<C>: Counterpart,
     C::Host: Curve<AffineRepr = HostAffine<C>>,
 {
-    let lengths: &[usize] = if size == Size::Full { &[1, 2, 31, 32, 33, 300, 4097, 70_000] } else { &[33] };
+    let lengths: &[usize] = if size == Size::Full {
+        &[1, 2, 31, 32, 33, 300, 4097, 70_000]
+    } else {
+        &[33]
+    };
     let mut rng = ChaCha20Rng::seed_from_u64(SEED);
     for &n in lengths {
         // Few distinct points, so that equal and opposite ones meet.
-        let distinct: Vec<C::Host> = (0..1000.min(n)).map(|_| C::Host::random(&mut rng)).collect();
+        let distinct: Vec<C::Host> = (0..1000.min(n))
+            .map(|_| C::Host::random(&mut rng))
+            .collect();
         let base = |i: usize| match i % 7 {
             3 => C::Host::identity(),
             5 => -distinct[i % distinct.len()],
@@ -144,11 +173,20 @@ where
         let bases: Vec<HostAffine<C>> = (0..n).map(|i| base(i).to_affine()).collect();
         let random: Vec<Scalar> = (0..n).map(|_| Scalar::random(&mut rng)).collect();
         let special = [Scalar::ZERO, Scalar::ONE, -Scalar::ONE, Scalar::from(2)];
-        let mixed: Vec<Scalar> =
-            (0..n).map(|i| if i % 3 == 0 { special[i % 4] } else { random[i] }).collect();
+        let mixed: Vec<Scalar> = (0..n)
+            .map(|i| {
+                if i % 3 == 0 {
+                    special[i % 4]
+                } else {
+                    random[i]
+                }
+            })
+            .collect();
         for scalars in [random, mixed, vec![-Scalar::from(3); n]] {
             if device_sum::<C>(runtime, &bases, &scalars)? != host(&bases, &scalars) {
-                return Err(SelftestError::Wrong(format!("a sum of {n} points is wrong")));
+                return Err(SelftestError::Wrong(format!(
+                    "a sum of {n} points is wrong"
+                )));
             }
         }
     }
@@ -167,11 +205,22 @@ where
     C: GpuCurve,
     Affine<C>: Counterpart,
 {
-    let plan = Plan::new::<C>(scalars.len(), runtime.multiprocessors(), runtime.memory()?.free / 2)?;
+    let plan = Plan::new::<C>(
+        scalars.len(),
+        runtime.multiprocessors(),
+        runtime.memory()?.free / 2,
+    )?;
     let mut arena = Arena::new(runtime, plan.bytes::<C>())?;
     let bases = DeviceBuffer::from_slice(runtime, casts::from_blst::<Affine<C>>(bases))?;
     let values = DeviceBuffer::from_slice(runtime, casts::from_blst::<Fr>(scalars))?;
-    let sorted = Sorted::new(&mut arena, &plan, Scalars { values: values.global(), map: None })?;
+    let sorted = Sorted::new(
+        &mut arena,
+        &plan,
+        Scalars {
+            values: values.global(),
+            map: None,
+        },
+    )?;
     Ok(sorted.sum::<C>(&mut arena, bases.global())?)
 }
 

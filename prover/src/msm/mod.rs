@@ -25,8 +25,8 @@ mod tests;
 
 use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective};
 pub(crate) use buckets::{Buckets, merge};
-use cuzk_circuit::{Bitmap, CompactScalars, Scalar};
 pub(crate) use curve::{Curve, G1, G2};
+use cuzk_circuit::{Bitmap, CompactScalars, Scalar};
 use digits::Recoded;
 use rayon::prelude::*;
 

@@ -200,10 +200,7 @@ fn the_timeline_explains_a_proof() {
         assert_eq!(row(name).count, 1, "{name}");
     }
     let cpu = row("cpu");
-    assert!(
-        cpu.unexplained.unwrap() < 0.2 * cpu.wall + 0.05,
-        "{report}"
-    );
+    assert!(cpu.unexplained.unwrap() < 0.2 * cpu.wall + 0.05, "{report}");
 }
 
 /// A back end that hands a job to a function when it is finished.

@@ -35,7 +35,14 @@ pub fn measure<T>(work: impl FnOnce() -> T) -> (T, Allocations) {
     let value = work();
     ENABLED.store(false, Relaxed);
     let peak = PEAK.load(Relaxed) - BASE;
-    (value, Allocations { count: COUNT.load(Relaxed), bytes: BYTES.load(Relaxed), peak })
+    (
+        value,
+        Allocations {
+            count: COUNT.load(Relaxed),
+            bytes: BYTES.load(Relaxed),
+            peak,
+        },
+    )
 }
 
 fn grow(bytes: usize) {

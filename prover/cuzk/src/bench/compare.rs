@@ -20,7 +20,14 @@ pub struct Ratio {
 
 impl std::fmt::Display for Ratio {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Ratio { name, pairs, median, smallest, largest, cpu_seconds: [now, saved] } = self;
+        let Ratio {
+            name,
+            pairs,
+            median,
+            smallest,
+            largest,
+            cpu_seconds: [now, saved],
+        } = self;
         write!(
             f,
             "synthesis, this build over '{name}': {median:.3} (from {smallest:.3} to {largest:.3}, {pairs} pairs); \
@@ -31,7 +38,10 @@ impl std::fmt::Display for Ratio {
 
 /// Saved builds lie beside the running one.
 fn folder(name: &str) -> Result<PathBuf, Error> {
-    let simple = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let simple = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !simple || name.starts_with('.') {
         return Err(Error::Option {
             option: "save",
@@ -40,7 +50,11 @@ fn folder(name: &str) -> Result<PathBuf, Error> {
         });
     }
     let this = this_build()?;
-    Ok(this.parent().unwrap_or(Path::new(".")).join("bench-saved").join(name))
+    Ok(this
+        .parent()
+        .unwrap_or(Path::new("."))
+        .join("bench-saved")
+        .join(name))
 }
 
 fn this_build() -> Result<PathBuf, Error> {
@@ -67,7 +81,11 @@ pub fn against(name: &str, arguments: &BenchSynth) -> Result<Ratio, Error> {
             times[side].push(once(&programs[side], arguments)?);
         }
     }
-    let mut ratios: Vec<f64> = times[0].iter().zip(&times[1]).map(|(now, saved)| now / saved).collect();
+    let mut ratios: Vec<f64> = times[0]
+        .iter()
+        .zip(&times[1])
+        .map(|(now, saved)| now / saved)
+        .collect();
     ratios.sort_by(f64::total_cmp);
     let middle = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -86,7 +104,9 @@ pub fn against(name: &str, arguments: &BenchSynth) -> Result<Ratio, Error> {
 /// Processor time of one synthesis by `program`, in seconds.
 fn once(program: &Path, arguments: &BenchSynth) -> Result<f64, Error> {
     let mut command = Command::new(program);
-    command.args(["bench", "synth", "--runs", "1", "--json"]).stderr(Stdio::inherit());
+    command
+        .args(["bench", "synth", "--runs", "1", "--json"])
+        .stderr(Stdio::inherit());
     match &arguments.c1 {
         Some(path) => command.arg("--c1").arg(path),
         None => command
@@ -95,9 +115,11 @@ fn once(program: &Path, arguments: &BenchSynth) -> Result<f64, Error> {
     };
     let done = command.output().map_err(Error::file(program))?;
     let value: Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
-    value["paths"]["direct"]["cpu_seconds"].as_f64().ok_or_else(|| Error::Option {
-        option: "compare",
-        expected: "a saved build that prints its results".into(),
-        found: format!("{} ended with {}", program.display(), done.status),
-    })
+    value["paths"]["direct"]["cpu_seconds"]
+        .as_f64()
+        .ok_or_else(|| Error::Option {
+            option: "compare",
+            expected: "a saved build that prints its results".into(),
+            found: format!("{} ended with {}", program.display(), done.status),
+        })
 }

@@ -22,7 +22,11 @@ pub struct Counters([Option<Counter>; 3]);
 impl Counters {
     /// Starts whatever counters the system gives.
     pub fn start() -> Self {
-        let events = [Hardware::INSTRUCTIONS, Hardware::BRANCH_MISSES, Hardware::CACHE_MISSES];
+        let events = [
+            Hardware::INSTRUCTIONS,
+            Hardware::BRANCH_MISSES,
+            Hardware::CACHE_MISSES,
+        ];
         Counters(events.map(|event| {
             let mut counter = Builder::new(event).inherit(true).build().ok()?;
             counter.enable().ok()?;
@@ -32,21 +36,33 @@ impl Counters {
 
     /// What was counted so far.
     pub fn read(&mut self) -> Counts {
-        let [instructions, branch_misses, cache_misses] =
-            self.0.each_mut().map(|counter| counter.as_mut().and_then(|c| c.read().ok()));
-        Counts { instructions, branch_misses, cache_misses }
+        let [instructions, branch_misses, cache_misses] = self
+            .0
+            .each_mut()
+            .map(|counter| counter.as_mut().and_then(|c| c.read().ok()));
+        Counts {
+            instructions,
+            branch_misses,
+            cache_misses,
+        }
     }
 }
 
 /// Processor time of all threads of this process so far.
 pub fn cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the pointer is to a timespec of our own; the clock exists on every Linux.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     if status != 0 {
         return Duration::ZERO;
     }
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        time.tv_nsec.unsigned_abs() as u32,
+    )
 }
 
 /// The most memory that the process ever had resident, in bytes, as the system tells it.

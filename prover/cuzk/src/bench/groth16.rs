@@ -29,7 +29,9 @@ pub fn run(arguments: &BenchGroth16, output: &Output) -> Result<(), Error> {
         last = Timeline::new();
         let start = Instant::now();
         let (r, s) = (Field::random(&mut rng), Field::random(&mut rng));
-        let finished = prover.start_on(last.clone(), &params, input, r, s)?.finish()?;
+        let finished = prover
+            .start_on(last.clone(), &params, input, r, s)?
+            .finish()?;
         if k > 0 {
             walls.push(start.elapsed().as_secs_f64());
         }
@@ -49,7 +51,16 @@ pub fn run(arguments: &BenchGroth16, output: &Output) -> Result<(), Error> {
     });
     let text = format!(
         "{}\n2^{} rows, {:.0} % of the witness 0 or 1, {} points of h, {} of l, {} of a, {} of b, on {}: median {:.1} ms a proof alone, {:.1} ms with two in flight",
-        table(&rows), arguments.log2, 100.0 * arguments.bits, counts.h, counts.l, counts.a, counts.b, prover.backend(), 1e3 * median, 1e3 * pipelined
+        table(&rows),
+        arguments.log2,
+        100.0 * arguments.bits,
+        counts.h,
+        counts.l,
+        counts.a,
+        counts.b,
+        prover.backend(),
+        1e3 * median,
+        1e3 * pipelined
     );
     output.result(&value, &text);
     Ok(())
@@ -98,7 +109,14 @@ fn in_flight(
 
 fn table(rows: &[ReportRow]) -> String {
     let line = |row: &ReportRow| {
-        format!("{:indent$}{:<width$} {:>10.3} ms", "", row.name, 1e3 * row.wall, indent = 2 * row.depth, width = 30 - 2 * row.depth)
+        format!(
+            "{:indent$}{:<width$} {:>10.3} ms",
+            "",
+            row.name,
+            1e3 * row.wall,
+            indent = 2 * row.depth,
+            width = 30 - 2 * row.depth
+        )
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -61,7 +61,10 @@ fn input(arguments: &BenchSynth) -> Result<Vec<u8>, Error> {
         return std::fs::read(path).map_err(Error::file(path));
     }
     let (kind, size) = (arguments.circuit.kind, arguments.circuit.sector_size);
-    let options = Options { window_sectors: Some(1), ..Options::default() };
+    let options = Options {
+        window_sectors: Some(1),
+        ..Options::default()
+    };
     Ok(ProofRequest::from(fabricate(kind, size, &options)?).to_json()?)
 }
 
@@ -69,8 +72,20 @@ fn phase<T>(name: &'static str, work: impl FnOnce() -> T) -> (T, Phase) {
     let mut counters = Counters::start();
     let (wall, cpu) = (Instant::now(), cpu_time());
     let (value, allocations) = allocations::measure(work);
-    let (wall, cpu) = (wall.elapsed().as_secs_f64(), (cpu_time() - cpu).as_secs_f64());
-    (value, Phase { name, wall, cpu, allocations, counters: counters.read() })
+    let (wall, cpu) = (
+        wall.elapsed().as_secs_f64(),
+        (cpu_time() - cpu).as_secs_f64(),
+    );
+    (
+        value,
+        Phase {
+            name,
+            wall,
+            cpu,
+            allocations,
+            counters: counters.read(),
+        },
+    )
 }
 
 /// One run: the phases of the first partition, then all of it in one go.
@@ -122,7 +137,15 @@ fn table(id: CircuitId, rows: usize, runs: &[Vec<Phase>]) -> String {
     let mut text = format!("{id}: {rows} rows, median of {} runs\n", runs.len());
     text += &format!(
         "{:<12} {:>9} {:>9} {:>12} {:>12} {:>12} {:>14} {:>12} {:>12}\n",
-        "phase", "wall s", "cpu s", "allocations", "MB in all", "MB at once", "instructions", "br. misses", "cache misses"
+        "phase",
+        "wall s",
+        "cpu s",
+        "allocations",
+        "MB in all",
+        "MB at once",
+        "instructions",
+        "br. misses",
+        "cache misses"
     );
     let count = |value: Option<u64>| value.map_or("-".to_owned(), |v| v.to_string());
     let Some(last) = runs.last() else { return text };

@@ -18,9 +18,14 @@ pub fn run(arguments: &Gpu, output: &Output) -> Result<(), Error> {
 
 fn info(output: &Output) -> Result<(), Error> {
     let devices = match device_count() {
-        Ok(count) => (0..count).map(DeviceInfo::query).collect::<Result<Vec<_>, _>>()?,
+        Ok(count) => (0..count)
+            .map(DeviceInfo::query)
+            .collect::<Result<Vec<_>, _>>()?,
         Err(reason) => {
-            output.result(&json!({"devices": [], "reason": reason.to_string()}), &reason.to_string());
+            output.result(
+                &json!({"devices": [], "reason": reason.to_string()}),
+                &reason.to_string(),
+            );
             return Ok(());
         }
     };
@@ -58,15 +63,21 @@ fn test(output: &Output) -> Result<(), Error> {
         let device = CudaRuntime::new(ordinal)?;
         let name = device.name();
         let runtime: Arc<dyn Runtime> = Arc::new(device);
-        let checks = selftest(&runtime, Size::Full)
-            .map_err(|source| Error::Selftest { ordinal, source })?;
+        let checks =
+            selftest(&runtime, Size::Full).map_err(|source| Error::Selftest { ordinal, source })?;
         let seconds = start.elapsed().as_secs_f64();
         drop(progress);
         for check in &checks {
-            lines.push(format!("{:<32} {:>8.3} s", check.name, check.time.as_secs_f64()));
+            lines.push(format!(
+                "{:<32} {:>8.3} s",
+                check.name,
+                check.time.as_secs_f64()
+            ));
         }
         lines.push(format!("cuda:{ordinal} {name}: all right ({seconds:.2} s)"));
-        values.push(json!({"ordinal": ordinal, "name": name, "seconds": seconds, "passed": checks.len()}));
+        values.push(
+            json!({"ordinal": ordinal, "name": name, "seconds": seconds, "passed": checks.len()}),
+        );
     }
     output.result(&json!({"devices": values}), &lines.join("\n"));
     Ok(())

@@ -36,9 +36,14 @@ pub fn params_dir(option: Option<&Path>) -> Result<PathBuf, Error> {
     }
     let this = std::env::current_exe().map_err(Error::file(Path::new("the running program")))?;
     let mut again = std::process::Command::new(&this);
-    again.args(std::env::args_os().skip(1)).env(VARIABLE, &wanted);
+    again
+        .args(std::env::args_os().skip(1))
+        .env(VARIABLE, &wanted);
     let failure = std::os::unix::process::CommandExt::exec(&mut again);
-    Err(Error::File { path: this, source: failure })
+    Err(Error::File {
+        path: this,
+        source: failure,
+    })
 }
 
 /// Opens and checks an input file; where the miner is given, the sector must be theirs.
@@ -53,9 +58,17 @@ pub fn open_request(path: &Path, miner: Option<u64>) -> Result<Request, Error> {
 /// Writes a file so that a cut-off run leaves nothing that passes for it.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     use std::io::Write;
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|f| !f.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(Error::file(path))?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(Error::file(path))?;
-    file.persist(path).map_err(|e| Error::File { path: path.to_owned(), source: e.error })?;
+    file.write_all(bytes)
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(Error::file(path))?;
+    file.persist(path).map_err(|e| Error::File {
+        path: path.to_owned(),
+        source: e.error,
+    })?;
     Ok(())
 }

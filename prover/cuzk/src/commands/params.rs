@@ -34,7 +34,10 @@ fn run_generate(arguments: &Generate, output: &Output) -> Result<(), Error> {
     let start = Instant::now();
     let waste = setup::ToxicWaste::random(rng(arguments.seed.as_deref())?);
     let mut tell = |p: setup::Progress| {
-        progress.now(format!("making parameters of {id} for tests: {} %", 100 * p.done / p.total.max(1)));
+        progress.now(format!(
+            "making parameters of {id} for tests: {} %",
+            100 * p.done / p.total.max(1)
+        ));
     };
     setup::generate_file(id.blank_circuit()?, &waste, &path, &mut tell)?;
     let params = Params::map(&path)?;
@@ -46,7 +49,10 @@ fn run_generate(arguments: &Generate, output: &Output) -> Result<(), Error> {
         "circuit": id.to_string(), "file": path, "made": true, "bytes": params.counts().file_bytes(),
         "seconds": seconds,
     });
-    let text = format!("made parameters of {id} in {seconds:.1} s: {}\nfor tests and private networks only: whoever made them can forge proofs", path.display());
+    let text = format!(
+        "made parameters of {id} in {seconds:.1} s: {}\nfor tests and private networks only: whoever made them can forge proofs",
+        path.display()
+    );
     output.result(&value, &text);
     Ok(())
 }
@@ -62,7 +68,9 @@ fn well_formed(id: CircuitId, dir: &Path) -> Result<bool, Error> {
 }
 
 fn rng(seed: Option<&str>) -> Result<ChaCha20Rng, Error> {
-    let Some(text) = seed else { return Ok(ChaCha20Rng::from_entropy()) };
+    let Some(text) = seed else {
+        return Ok(ChaCha20Rng::from_entropy());
+    };
     let wrong = || Error::Option {
         option: "seed",
         expected: "64 hexadecimal digits".into(),
@@ -90,7 +98,15 @@ fn text(params: &Params) -> String {
     let c = params.counts();
     format!(
         "{}\n{:>14} bytes\n{:>14} domain 2^{}\n{:>14} inputs (with the constant one)\n{:>14} points of h\n{:>14} points of l\n{:>14} points of a\n{:>14} points of b (in G1 and in G2)",
-        params.name(), c.file_bytes(), c.h + 1, c.domain_log2(), c.inputs, c.h, c.l, c.a, c.b
+        params.name(),
+        c.file_bytes(),
+        c.h + 1,
+        c.domain_log2(),
+        c.inputs,
+        c.h,
+        c.l,
+        c.a,
+        c.b
     )
 }
 
@@ -101,13 +117,22 @@ fn run_info(arguments: &ParamsFile, output: &Output) -> Result<(), Error> {
 }
 
 fn run_check(arguments: &ParamsFile, output: &Output) -> Result<(), Error> {
-    let progress = output.progress(format!("checking every point of {}", arguments.file.display()));
+    let progress = output.progress(format!(
+        "checking every point of {}",
+        arguments.file.display()
+    ));
     let start = Instant::now();
     let params = Params::open(&arguments.file)?;
     let seconds = start.elapsed().as_secs_f64();
     drop(progress);
     let mut value = describe(&params);
     value["checked_seconds"] = json!(seconds);
-    output.result(&value, &format!("{}\nevery point is on the curve and in the subgroup ({seconds:.1} s)", text(&params)));
+    output.result(
+        &value,
+        &format!(
+            "{}\nevery point is on the curve and in the subgroup ({seconds:.1} s)",
+            text(&params)
+        ),
+    );
     Ok(())
 }

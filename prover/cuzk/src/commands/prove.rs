@@ -16,7 +16,9 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
     let dir = params_dir(arguments.params_dir.as_deref())?;
     let timeline = Timeline::new();
     let progress = output.progress("reading the input");
-    let request = timeline.span("parse").time("read and check", || open_request(&arguments.input, arguments.miner))?;
+    let request = timeline.span("parse").time("read and check", || {
+        open_request(&arguments.input, arguments.miner)
+    })?;
     let id = request.circuit_id();
     let prover = Prover::new(arguments.device.clone())?;
 
@@ -25,8 +27,19 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         let _span = timeline.span("parameters");
         Arc::new(Params::open(id.params_path(&dir, "params")?)?)
     };
-    let mut work = Work { request: &request, prover: &prover, params: &params, timeline: &timeline };
-    let proofs = work.all(|k| progress.now(format!("proving {id}, partition {} of {}", k + 1, request.partitions())))?;
+    let mut work = Work {
+        request: &request,
+        prover: &prover,
+        params: &params,
+        timeline: &timeline,
+    };
+    let proofs = work.all(|k| {
+        progress.now(format!(
+            "proving {id}, partition {} of {}",
+            k + 1,
+            request.partitions()
+        ))
+    })?;
     let bytes = {
         let _span = timeline.span("assemble");
         let bytes = request.assemble(&proofs)?;
@@ -48,8 +61,15 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         "backend": prover.backend(), "timeline": report.rows,
         "proof": arguments.out.is_none().then(|| hex(&bytes)),
     });
-    let target = arguments.out.as_ref().map_or_else(|| hex(&bytes), |p| p.display().to_string());
-    let text = format!("{report}\nproved {id} on {}: {} bytes, verified\n{target}", prover.backend(), bytes.len());
+    let target = arguments
+        .out
+        .as_ref()
+        .map_or_else(|| hex(&bytes), |p| p.display().to_string());
+    let text = format!(
+        "{report}\nproved {id} on {}: {} bytes, verified\n{target}",
+        prover.backend(),
+        bytes.len()
+    );
     output.result(&value, &text);
     Ok(())
 }
@@ -79,7 +99,10 @@ impl Work<'_> {
             }
             let (r, s) = (Field::random(OsRng), Field::random(OsRng));
             let timeline = self.timeline.clone();
-            pending = Some(self.prover.start_on(timeline, self.params, assignment, r, s)?);
+            pending = Some(
+                self.prover
+                    .start_on(timeline, self.params, assignment, r, s)?,
+            );
         }
         if let Some(last) = pending {
             let finished = last.finish()?;
@@ -89,16 +112,30 @@ impl Work<'_> {
         Ok(proofs)
     }
 
-    fn synthesise(&self, k: usize, mut arena: Assignment, span: &Span) -> Result<Assignment, Error> {
+    fn synthesise(
+        &self,
+        k: usize,
+        mut arena: Assignment,
+        span: &Span,
+    ) -> Result<Assignment, Error> {
         let circuit = span.time("circuit", || self.request.circuit(k))?;
-        span.time("witness and evaluation", || synthesize_into(circuit, &mut arena))?;
+        span.time("witness and evaluation", || {
+            synthesize_into(circuit, &mut arena)
+        })?;
         let expected = span.time("public inputs", || self.request.public_inputs(k))?;
         let found = &arena.witness.inputs[1..];
         if found == expected {
             return Ok(arena);
         }
-        let same = found.iter().zip(&expected).take_while(|(a, b)| a == b).count();
-        Err(Error::PublicInputs { partition: k, input: same })
+        let same = found
+            .iter()
+            .zip(&expected)
+            .take_while(|(a, b)| a == b)
+            .count();
+        Err(Error::PublicInputs {
+            partition: k,
+            input: same,
+        })
     }
 }
 

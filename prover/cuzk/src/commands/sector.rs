@@ -22,12 +22,21 @@ fn run_fabricate(arguments: &Fabricate, output: &Output) -> Result<(), Error> {
     let (kind, size) = (arguments.circuit.kind, arguments.circuit.sector_size);
     let progress = output.progress(format!("fabricating {}", CircuitId::new(kind, size)));
     let start = Instant::now();
-    let options = Options { seed: arguments.seed, ..Options::default() };
+    let options = Options {
+        seed: arguments.seed,
+        ..Options::default()
+    };
     let request = ProofRequest::from(fabricate(kind, size, &options)?);
     let seconds = start.elapsed().as_secs_f64();
     write_request(&request, &arguments.out)?;
     drop(progress);
-    report(output, "fabricated", CircuitId::new(kind, size), &arguments.out, seconds);
+    report(
+        output,
+        "fabricated",
+        CircuitId::new(kind, size),
+        &arguments.out,
+        seconds,
+    );
     Ok(())
 }
 
@@ -41,7 +50,13 @@ fn run_seal(arguments: &Seal, output: &Output) -> Result<(), Error> {
     let seconds = start.elapsed().as_secs_f64();
     write_request(&request, &arguments.out)?;
     drop(progress);
-    report(output, "sealed", CircuitId::new(kind, size), &arguments.out, seconds);
+    report(
+        output,
+        "sealed",
+        CircuitId::new(kind, size),
+        &arguments.out,
+        seconds,
+    );
     Ok(())
 }
 
@@ -55,5 +70,8 @@ fn write_request(request: &ProofRequest, path: &Path) -> Result<(), Error> {
 
 fn report(output: &Output, done: &str, id: CircuitId, path: &Path, seconds: f64) {
     let value = json!({"circuit": id.to_string(), "file": path, "seconds": seconds});
-    output.result(&value, &format!("{done} {id} in {seconds:.2} s: {}", path.display()));
+    output.result(
+        &value,
+        &format!("{done} {id} in {seconds:.2} s: {}", path.display()),
+    );
 }
