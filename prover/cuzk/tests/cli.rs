@@ -1,0 +1,310 @@
+//! The command as its users run it: exit codes, JSON, and the message for each kind of bad input.
+
+use cuzk_filecoin::{CircuitId, ProofKind, SectorSize};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const SEED: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+
+/// What a run of the command left behind.
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Run {
+    /// The one JSON object of a run that went well.
+    fn json(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+
+    /// Asserts exit code 1 and one line on standard error that has every one of `parts`.
+    fn fails_with(&self, parts: &[&str]) {
+        assert_eq!(self.code, Some(1), "{}{}", self.stdout, self.stderr);
+        assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
+        assert!(self.stderr.starts_with("cuzk: "), "{}", self.stderr);
+        for part in parts {
+            assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
+        }
+    }
+}
+
+/// Runs the command in `folder` with the parameter files of `params`.
+fn cuzk(folder: &Path, params: &Path, arguments: &[&str]) -> Run {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = Command::new(env!("CARGO_BIN_EXE_cuzk"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("FIL_PROOFS_PARAMETER_CACHE", params)
+        .env_remove("RUST_LOG")
+        .output()
+        .unwrap();
+    Run {
+        code: status.code(),
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+/// A sealed sector's input file, its parameters and its proof, made once by the main path.
+struct Proved {
+    folder: PathBuf,
+    sealed: Value,
+    made: Value,
+    proved: Value,
+}
+
+impl Proved {
+    fn params_dir(&self) -> PathBuf {
+        self.folder.join("params")
+    }
+
+    fn params_file(&self) -> PathBuf {
+        file_of(ProofKind::Winning, &self.params_dir())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        cuzk(&self.folder, &self.params_dir(), arguments)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.folder.join(name), bytes).unwrap();
+    }
+
+    fn proof(&self) -> Vec<u8> {
+        std::fs::read(self.folder.join("input.proof")).unwrap()
+    }
+}
+
+/// Where the 2 KiB parameters of a kind are looked for.
+fn file_of(kind: ProofKind, folder: &Path) -> PathBuf {
+    CircuitId::new(kind, SectorSize::Kib2)
+        .params_path(folder, "params")
+        .unwrap()
+}
+
+fn proved() -> &'static Proved {
+    static PROVED: OnceLock<Proved> = OnceLock::new();
+    PROVED.get_or_init(|| {
+        // Cargo's own folder for integration tests, emptied first: a static is never dropped.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuzk-cli");
+        let _ = std::fs::remove_dir_all(&folder);
+        let params = folder.join("params");
+        std::fs::create_dir_all(&params).unwrap();
+        let run = |line: &str| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            cuzk(&folder, &params, &words).json()
+        };
+        let sealed = run("sector seal --kind winning --out input.json --json");
+        let made = run(&format!(
+            "params generate --kind winning --seed {SEED} --json"
+        ));
+        let proved = run(
+            "prove --input input.json --device cpu --out input.proof --trace trace.json --json",
+        );
+        Proved {
+            sealed,
+            made,
+            proved,
+            folder,
+        }
+    })
+}
+
+#[test]
+fn a_sealed_sector_is_proved_and_verified_with_json_all_the_way() {
+    let proved = proved();
+    assert_eq!(proved.sealed["circuit"], "winning-2k");
+    assert_eq!(proved.made["made"], true);
+    assert_eq!(proved.proved["proof_bytes"], 192);
+    assert_eq!(proved.proof().len(), 192);
+    let run = proved.run(&[
+        "verify",
+        "--input",
+        "input.json",
+        "--proof",
+        "input.proof",
+        "--json",
+    ]);
+    let verified = run.json();
+    assert_eq!(verified["verified"], true);
+    assert_eq!(verified["official"], true);
+}
+
+#[test]
+fn a_trace_is_json_with_events() {
+    let text = std::fs::read(proved().folder.join("trace.json")).unwrap();
+    let trace: Value = serde_json::from_slice(&text).unwrap();
+    let events = trace.as_array().or(trace["traceEvents"].as_array());
+    assert!(!events.unwrap().is_empty());
+}
+
+#[test]
+fn parameters_that_are_there_are_not_made_again() {
+    let proved = proved();
+    let changed = || {
+        std::fs::metadata(proved.params_file())
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let before = changed();
+    let run = proved.run(&[
+        "params",
+        "generate",
+        "--kind",
+        "winning",
+        "--if-missing",
+        "--json",
+    ]);
+    assert_eq!(run.json()["made"], false);
+    assert_eq!(changed(), before);
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["prove"][..],
+        &["nothing"],
+        &["params", "generate", "--kind", "nothing"],
+        &["prove", "--input", "x", "--device", "abacus"],
+    ] {
+        let run = cuzk(folder.path(), folder.path(), arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+        assert!(run.stdout.is_empty());
+    }
+}
+
+#[test]
+fn an_input_file_that_is_missing_or_not_json_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let prove = |name| {
+        cuzk(
+            folder.path(),
+            folder.path(),
+            &["prove", "--device", "cpu", "--input", name],
+        )
+    };
+    prove("none.json").fails_with(&["none.json", "No such file"]);
+    std::fs::write(folder.path().join("text.json"), "seven\n").unwrap();
+    prove("text.json").fails_with(&["text.json", "not valid JSON", "line 1"]);
+}
+
+#[test]
+fn a_failure_is_json_too_where_json_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = cuzk(
+        folder.path(),
+        folder.path(),
+        &["prove", "--input", "none.json", "--json"],
+    );
+    run.fails_with(&["none.json"]);
+    let value: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(value["error"].as_str().unwrap().contains("none.json"));
+}
+
+#[test]
+fn an_empty_or_truncated_parameter_file_is_refused() {
+    let proved = proved();
+    let other = tempfile::tempdir().unwrap();
+    let path = file_of(ProofKind::Winning, other.path());
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let prove = || {
+        cuzk(
+            &proved.folder,
+            other.path(),
+            &["prove", "--input", "input.json", "--device", "cpu"],
+        )
+    };
+    prove().fails_with(&[name, "No such file"]);
+    std::fs::write(&path, []).unwrap();
+    prove().fails_with(&[name, "empty", "expected"]);
+    let bytes = std::fs::read(proved.params_file()).unwrap();
+    for cut in [5000, bytes.len() - 1] {
+        std::fs::write(&path, &bytes[..cut]).unwrap();
+        prove().fails_with(&[name, "truncated at offset", "found"]);
+    }
+}
+
+#[test]
+fn parameters_of_another_kind_are_refused() {
+    let proved = proved();
+    let other = tempfile::tempdir().unwrap();
+    let path = file_of(ProofKind::Window, other.path());
+    std::fs::copy(proved.params_file(), &path).unwrap();
+    let at = |arguments: &[&str]| cuzk(other.path(), other.path(), arguments);
+    at(&[
+        "sector",
+        "fabricate",
+        "--kind",
+        "window",
+        "--out",
+        "window.json",
+        "--json",
+    ])
+    .json();
+    let run = at(&["prove", "--input", "window.json", "--device", "cpu"]);
+    let name = path.file_name().unwrap().to_str().unwrap();
+    run.fails_with(&[name, "do not fit the circuit", "expected", "found"]);
+}
+
+#[test]
+fn a_wrong_proof_file_does_not_verify() {
+    let proved = proved();
+    let verify =
+        |input, proof| proved.run(&["verify", "--input", input, "--proof", proof, "--json"]);
+    verify("input.json", "none.proof").fails_with(&["none.proof", "No such file"]);
+
+    proved.write("short.proof", &proved.proof()[..100]);
+    verify("input.json", "short.proof").fails_with(&["short.proof", "192 bytes", "found 100"]);
+
+    for at in [0, 47, 100, 191] {
+        let mut bytes = proved.proof();
+        bytes[at] ^= 1;
+        proved.write("flipped.proof", &bytes);
+        verify("input.json", "flipped.proof").fails_with(&["flipped.proof"]);
+    }
+
+    let fabricate = "sector fabricate --kind winning --seed 9 --out other.json --json";
+    let words: Vec<_> = fabricate.split_whitespace().collect();
+    proved.run(&words).json();
+    verify("other.json", "input.proof").fails_with(&["input.proof", "not valid"]);
+}
+
+#[test]
+fn a_missing_output_folder_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = cuzk(
+        folder.path(),
+        folder.path(),
+        &[
+            "sector",
+            "fabricate",
+            "--kind",
+            "winning",
+            "--out",
+            "missing/input.json",
+        ],
+    );
+    run.fails_with(&["missing/input.json", "No such file"]);
+}
+
+#[test]
+fn cuda_is_refused_where_there_is_none() {
+    let proved = proved();
+    let devices = proved.run(&["gpu", "info", "--json"]).json();
+    if !devices["devices"].as_array().unwrap().is_empty() {
+        return;
+    }
+    proved
+        .run(&["prove", "--input", "input.json", "--device", "cuda"])
+        .fails_with(&["cuda"]);
+}
