@@ -193,7 +193,7 @@ fn an_input_file_that_is_missing_or_not_json_is_named() {
             &["prove", "--device", "cpu", "--input", name],
         )
     };
-    prove("none.json").fails_with(&["none.json", "No such file"]);
+    prove("none.json").fails_with(&["cuzk: none.json: No such file"]);
     std::fs::write(folder.path().join("text.json"), "seven\n").unwrap();
     prove("text.json").fails_with(&["text.json", "not valid JSON", "line 1"]);
 }
@@ -295,6 +295,12 @@ fn a_missing_output_folder_is_named() {
         ],
     );
     run.fails_with(&["missing/input.json", "No such file"]);
+
+    let prove = "prove --input input.json --device cpu --out missing/input.proof";
+    let words: Vec<_> = prove.split_whitespace().collect();
+    proved()
+        .run(&words)
+        .fails_with(&["missing/input.proof", "No such file"]);
 }
 
 #[test]

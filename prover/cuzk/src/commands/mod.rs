@@ -48,11 +48,12 @@ pub fn params_dir(option: Option<&Path>) -> Result<PathBuf, Error> {
 
 /// Opens and checks an input file; where the miner is given, the sector must be theirs.
 pub fn open_request(path: &Path, miner: Option<u64>) -> Result<Request, Error> {
-    let Some(miner_id) = miner else {
-        return Request::open(path).map_err(Error::input(path));
-    };
     let bytes = std::fs::read(path).map_err(Error::file(path))?;
-    Request::from_file_bytes_of(&bytes, miner_id).map_err(Error::input(path))
+    match miner {
+        Some(id) => Request::from_file_bytes_of(&bytes, id),
+        None => Request::from_file_bytes(&bytes),
+    }
+    .map_err(Error::input(path))
 }
 
 /// Writes a file so that a cut-off run leaves nothing that passes for it.
