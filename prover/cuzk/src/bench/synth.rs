@@ -5,7 +5,7 @@ use super::compare;
 use super::counters::{Counters, Counts, cpu_time, peak_resident};
 use crate::arguments::BenchSynth;
 use crate::{commands, error::Error, output::Output};
-use cuzk_circuit::{Assignment, Witness, synthesize_into, witness_into};
+use cuzk_circuit::{Assignment, Witness};
 use cuzk_filecoin::fabricate::{Options, fabricate};
 use cuzk_filecoin::{CircuitId, ProofRequest, Request};
 use serde::Serialize;
@@ -95,9 +95,9 @@ fn measure(input: &[u8], arena: &mut (Witness, Assignment)) -> Result<Vec<Phase>
     let (circuit, build) = phase("circuit", || request.circuit(0));
     let circuit = circuit?;
     let again = circuit.clone();
-    let (done, witness) = phase("witness", || witness_into(circuit, &mut arena.0));
+    let (done, witness) = phase("witness", || circuit.witness_into(&mut arena.0));
     done?;
-    let (done, direct) = phase("synthesis", || synthesize_into(again, &mut arena.1));
+    let (done, direct) = phase("synthesis", || again.assignment_into(&mut arena.1));
     done?;
     Ok(vec![parse, build, witness, direct])
 }

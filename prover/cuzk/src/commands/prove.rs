@@ -2,7 +2,7 @@
 
 use super::{open_request, params_dir, write_file};
 use crate::{arguments::Prove, error::Error, output::Output};
-use cuzk_circuit::{Assignment, synthesize_into};
+use cuzk_circuit::Assignment;
 use cuzk_filecoin::Request;
 use cuzk_prover::timeline::{Span, Timeline};
 use cuzk_prover::{Params, PendingProof, Prover};
@@ -120,7 +120,7 @@ impl Work<'_> {
     ) -> Result<Assignment, Error> {
         let circuit = span.time("circuit", || self.request.circuit(k))?;
         span.time("witness and evaluation", || {
-            synthesize_into(circuit, &mut arena)
+            circuit.assignment_into(&mut arena)
         })?;
         let expected = span.time("public inputs", || self.request.public_inputs(k))?;
         let found = &arena.witness.inputs[1..];
