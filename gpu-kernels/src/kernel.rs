@@ -17,12 +17,14 @@
 ///     }
 /// }
 ///
+/// # fn main() {
 /// let mut emulator = Emulator::new();
 /// let x = emulator.upload(&[1u32, 2, 3]);
 /// let y = emulator.upload(&[10u32, 20, 30]);
 /// let z = emulator.alloc::<u32>(3);
 /// emulator.run(&add_words::launch(1, 3, x.global(), y.global(), z.global_mut())).unwrap();
 /// assert_eq!(emulator.download(&z).unwrap(), [11, 22, 33]);
+/// # }
 /// ```
 ///
 /// Everything about the kernel lives in a module of its name:
