@@ -12,6 +12,9 @@ usage: cargo xtask demo [--kind porep|winning|window|update] [--sector-size 2KiB
 Seals (2 KiB) or fabricates (larger) a sector, writes its input file, makes the parameters once
 (cached under target/), proves, and verifies the proof with our verifier and with Filecoin's own.";
 
+/// The miner of the test sectors: with it, Filecoin's check of a proof of replication is `verify_seal`.
+const MINER: &str = "1000";
+
 struct Options {
     kind: String,
     size: String,
@@ -155,6 +158,8 @@ impl Demo {
         let device = self.options.device.as_str();
         self.cuzk(&[
             "prove",
+            "--miner",
+            MINER,
             "--input",
             text(&input)?,
             "--out",
@@ -168,7 +173,15 @@ impl Demo {
 
     fn verify(&self) -> Result<Step, Box<dyn std::error::Error>> {
         let (input, proof) = (self.input(), self.folder.join("proof.bin"));
-        self.cuzk(&["verify", "--input", text(&input)?, "--proof", text(&proof)?])
+        self.cuzk(&[
+            "verify",
+            "--miner",
+            MINER,
+            "--input",
+            text(&input)?,
+            "--proof",
+            text(&proof)?,
+        ])
     }
 
     /// Runs `cuzk … --json` on the demo's parameter folder.

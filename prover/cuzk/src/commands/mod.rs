@@ -56,14 +56,28 @@ pub fn open_request(path: &Path, miner: Option<u64>) -> Result<Request, Error> {
     .map_err(Error::input(path))
 }
 
+/// Refuses a path whose folder does not exist, before any work is done for it.
+pub fn check_folder(path: &Path) -> Result<(), Error> {
+    let folder = folder_of(path);
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Error::file(folder)(
+            std::io::ErrorKind::NotADirectory.into(),
+        )),
+        Err(error) => Err(Error::file(path)(error)),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|f| !f.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
 /// Writes a file so that a cut-off run leaves nothing that passes for it.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     use std::io::Write;
-    let folder = path
-        .parent()
-        .filter(|f| !f.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(Error::file(path))?;
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(path)).map_err(Error::file(path))?;
     file.write_all(bytes)
         .and_then(|()| file.as_file().sync_all())
         .map_err(Error::file(path))?;

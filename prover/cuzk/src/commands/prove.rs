@@ -1,6 +1,6 @@
 //! `cuzk prove`: an input file to verified proof bytes.
 
-use super::{open_request, params_dir, write_file};
+use super::{check_folder, open_request, params_dir, write_file};
 use crate::{arguments::Prove, error::Error, output::Output};
 use cuzk_circuit::Assignment;
 use cuzk_filecoin::Request;
@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Runs the command.
 pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
     let dir = params_dir(arguments.params_dir.as_deref())?;
+    for path in arguments.out.iter().chain(&arguments.trace) {
+        check_folder(path)?;
+    }
     let timeline = Timeline::new();
     let progress = output.progress("reading the input");
     let request = timeline.span("parse").time("read and check", || {
