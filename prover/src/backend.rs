@@ -1,8 +1,11 @@
 //! What a back end is given and what it yields: the seam between the prover and its devices.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
 };
 
 use blstrs::{G1Projective, G2Projective, Scalar};
@@ -92,6 +95,45 @@ impl Cancel {
         } else {
             Ok(())
         }
+    }
+}
+
+/// A proof that a thread is making: how the back ends of this crate run a [`Job`].
+pub(crate) struct Background {
+    backend: String,
+    thread: JoinHandle<Result<Output, ProveError>>,
+}
+
+impl Background {
+    /// Starts `work` on a thread called `name`; errors speak of `backend`.
+    pub(crate) fn start(
+        name: &str,
+        backend: String,
+        work: impl FnOnce() -> Result<Output, ProveError> + Send + 'static,
+    ) -> Result<Box<dyn Running>, ProveError> {
+        match thread::Builder::new().name(name.to_owned()).spawn(work) {
+            Ok(thread) => Ok(Box::new(Background { backend, thread })),
+            Err(source) => Err(ProveError::Backend {
+                backend,
+                source: source.into(),
+            }),
+        }
+    }
+}
+
+impl Running for Background {
+    fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    fn finish(self: Box<Self>) -> Result<Output, ProveError> {
+        let Background { backend, thread } = *self;
+        thread.join().unwrap_or_else(|panic| {
+            Err(ProveError::WorkerPanicked {
+                backend,
+                message: panic_message(&*panic),
+            })
+        })
     }
 }
 

@@ -1,16 +1,13 @@
 //! The CPU back end: one proof at a time on rayon's threads, in the background of its caller.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    thread::{self, JoinHandle},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use blstrs::Scalar;
 use cuzk_circuit::{Assignment, Bitmap};
 
 use crate::{
     Backend, Points, ProveError, SubgroupCheck,
-    backend::{Job, Output, Running, Sums, panic_message},
+    backend::{Background, Job, Output, Running, Sums},
     msm,
     ntt::{Domain, NttError},
     quotient::quotient_into,
@@ -65,34 +62,7 @@ impl Backend for Cpu {
             drop(wait);
             prove(job, &mut workspace)
         };
-        let thread = thread::Builder::new()
-            .name("cuzk-cpu".to_owned())
-            .spawn(work)
-            .map_err(|source| ProveError::Backend {
-                backend: describe(),
-                source: source.into(),
-            })?;
-        Ok(Box::new(Background { thread }))
-    }
-}
-
-/// A proof that a thread is making.
-struct Background {
-    thread: JoinHandle<Result<Output, ProveError>>,
-}
-
-impl Running for Background {
-    fn is_finished(&self) -> bool {
-        self.thread.is_finished()
-    }
-
-    fn finish(self: Box<Self>) -> Result<Output, ProveError> {
-        self.thread.join().unwrap_or_else(|panic| {
-            Err(ProveError::WorkerPanicked {
-                backend: describe(),
-                message: panic_message(&*panic),
-            })
-        })
+        Background::start("cuzk-cpu", describe(), work)
     }
 }
 

@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    thread::{self, JoinHandle},
 };
 
 use cuzk_kernels::runtime::{Arena, Runtime, RuntimeError};
@@ -18,7 +17,7 @@ use super::{
 };
 use crate::{
     Backend, ProveError,
-    backend::{Job, Output, Running},
+    backend::{Background, Job, Output, Running},
     timeline::Span,
 };
 
@@ -79,37 +78,10 @@ impl Backend for Gpu {
         };
         device.in_flight.fetch_add(1, Ordering::Relaxed);
         let name = device.runtime.name();
-        let thread = thread::Builder::new()
-            .name("cuzk-gpu".to_owned())
-            .spawn(move || {
-                let outcome = device.prove(job);
-                device.in_flight.fetch_sub(1, Ordering::Relaxed);
-                outcome
-            })
-            .map_err(|source| failure(&name, source.into()))?;
-        Ok(Box::new(Background { name, thread }))
-    }
-}
-
-/// A proof that a device is making.
-struct Background {
-    name: String,
-    thread: JoinHandle<Result<Output, ProveError>>,
-}
-
-impl Running for Background {
-    fn is_finished(&self) -> bool {
-        self.thread.is_finished()
-    }
-
-    fn finish(self: Box<Self>) -> Result<Output, ProveError> {
-        let Background { name, thread } = *self;
-        thread.join().unwrap_or_else(|panic| {
-            let message = crate::backend::panic_message(&*panic);
-            Err(ProveError::WorkerPanicked {
-                backend: name,
-                message,
-            })
+        Background::start("cuzk-gpu", name, move || {
+            let outcome = device.prove(job);
+            device.in_flight.fetch_sub(1, Ordering::Relaxed);
+            outcome
         })
     }
 }

@@ -87,17 +87,13 @@ pub fn against(name: &str, arguments: &BenchSynth) -> Result<Ratio, Error> {
         .map(|(now, saved)| now / saved)
         .collect();
     ratios.sort_by(f64::total_cmp);
-    let middle = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
     Ok(Ratio {
         name: name.into(),
         pairs: ratios.len(),
         median: ratios[ratios.len() / 2],
         smallest: ratios[0],
         largest: ratios[ratios.len() - 1],
-        cpu_seconds: times.map(middle),
+        cpu_seconds: times.map(super::median),
     })
 }
 

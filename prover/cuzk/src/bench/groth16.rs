@@ -40,7 +40,7 @@ pub fn run(arguments: &BenchGroth16, output: &Output) -> Result<(), Error> {
     let pipelined = in_flight(&prover, &params, &assignment, arguments.proofs, &mut rng)?;
     drop(progress);
     walls.sort_by(f64::total_cmp);
-    let median = walls[walls.len() / 2];
+    let median = super::median(walls.clone());
     let rows = last.report().rows;
     let counts = params.counts();
     let value = json!({

@@ -15,3 +15,9 @@ pub fn run(arguments: &Bench, output: &Output) -> Result<(), Error> {
         Bench::Groth16(arguments) => groth16::run(arguments, output),
     }
 }
+
+/// The middle value, the upper one of two; 0 without values.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}

@@ -1,8 +1,8 @@
 //! `cuzk bench synth`: circuit synthesis alone, phase by phase.
 
 use super::allocations::{self, Allocations};
-use super::compare;
 use super::counters::{Counters, Counts, cpu_time, peak_resident};
+use super::{compare, median};
 use crate::arguments::BenchSynth;
 use crate::{commands, error::Error, output::Output};
 use cuzk_circuit::{Assignment, Witness};
@@ -100,11 +100,6 @@ fn measure(input: &[u8], arena: &mut (Witness, Assignment)) -> Result<Vec<Phase>
     let (done, direct) = phase("synthesis", || again.assignment_into(&mut arena.1));
     done?;
     Ok(vec![parse, build, witness, direct])
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 fn median_of(runs: &[Vec<Phase>], phase: usize, value: impl Fn(&Phase) -> f64) -> f64 {
