@@ -15,7 +15,13 @@ fn assert_equals_direct<C: Circuit<Scalar> + Clone>(name: &str, circuit: C) -> C
     let assignment = compiled.assignment(values).expect(name);
     assert!(assignment == direct, "{name}: values or densities differ");
     compiled.replay(circuit.clone()).expect(name);
-    let mut expected = shape(circuit).expect(name);
+    let mut expected = shape(circuit.clone()).expect(name);
+    let with_c = CompiledCircuit::record_with_c(name, circuit.clone()).expect(name);
+    assert_eq!(*with_c.shape(), expected, "{name}: counts with C");
+    with_c.replay(circuit.clone()).expect(name);
+    let values = witness(circuit).expect(name);
+    let assignment = with_c.assignment(values).expect(name);
+    assert!(assignment == direct, "{name}: values differ with C");
     expected.nonzeros[2] = 0;
     assert_eq!(*compiled.shape(), expected, "{name}");
     compiled
@@ -77,7 +83,7 @@ fn one_coefficient_changed_in_one_repetition_is_seen() {
         let mut altered = plain.clone();
         altered.altered = Some((5, 40 + 17 * seed as usize));
         let compiled = CompiledCircuit::record("plain", plain.clone()).expect("ok");
-        let (x, y) = (Oracle::of(plain), Oracle::of(altered.clone()));
+        let (x, y) = (Oracle::of(plain.clone()), Oracle::of(altered.clone()));
         let differs = |side: &[_; 3], other: &[_; 3]| side[0] != other[0] || side[1] != other[1];
         let Some(row) = (0..x.rows.len()).find(|&k| differs(&x.rows[k], &y.rows[k])) else {
             compiled.replay(altered).expect("nothing was altered");
@@ -86,6 +92,11 @@ fn one_coefficient_changed_in_one_repetition_is_seen() {
         seen += 1;
         match compiled.replay(altered.clone()) {
             Err(CompiledError::Differs { row: found }) => assert_eq!(found, row, "seed {seed}"),
+            other => panic!("seed {seed}: {other:?}"),
+        }
+        let with_c = CompiledCircuit::record_with_c("plain", plain).expect("ok");
+        match with_c.replay(altered.clone()) {
+            Err(CompiledError::Differs { row: found }) => assert!(found <= row, "seed {seed}"),
             other => panic!("seed {seed}: {other:?}"),
         }
         let with_change = assert_equals_direct(&format!("altered {seed}"), altered);
@@ -230,6 +241,30 @@ fn a_missing_or_unfit_file_is_replaced_by_a_new_recording() {
     std::fs::write(&path, [7; 1000]).expect("written");
     assert!(matches!(open("random"), Origin::Recorded { .. }));
     assert!(matches!(open("random"), Origin::Opened));
+}
+
+#[test]
+fn a_circuit_with_c_is_saved_whole_and_replaces_a_file_without() {
+    let (_folder, path, compiled) = saved();
+    assert!(!compiled.has_c() && compiled.c_ends().is_empty());
+    let open = || {
+        let circuit = repeated(150, 4, true, 2);
+        CompiledCircuit::open_or_record_with_c(&path, "random", circuit).expect("compiled")
+    };
+    let (recorded, origin) = open();
+    match origin {
+        Origin::Recorded { reason, .. } => {
+            assert!(matches!(reason, CompiledError::WithoutC { .. }), "{reason}");
+        }
+        Origin::Opened => panic!("the file has no C"),
+    }
+    let (opened, origin) = open();
+    assert!(matches!(origin, Origin::Opened) && opened.has_c());
+    assert_eq!(opened.digest(), recorded.digest());
+    assert_eq!(opened.shape(), recorded.shape());
+    assert_eq!(opened.c_ends(), recorded.c_ends());
+    assert_eq!(opened.c_terms().variables, recorded.c_terms().variables);
+    opened.replay(repeated(150, 4, true, 2)).expect("the same");
 }
 
 #[test]

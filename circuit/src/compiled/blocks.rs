@@ -13,7 +13,7 @@ pub(super) struct Block {
     pub outside: u32,
     /// Rows, those of blocks inside included.
     pub rows: u64,
-    /// Terms of A and B, those of blocks inside included.
+    /// Terms of A and B (and C where it is recorded), those of blocks inside included.
     pub terms: u64,
 }
 
@@ -39,7 +39,9 @@ impl Blocks {
     /// Rows and terms of a word stream, those of the blocks inside included.
     pub fn count(&self, words: &[u32]) -> (u64, u64) {
         Items(words).fold((0, 0), |(rows, terms), item| match item {
-            Item::Row { a, b, .. } => (rows + 1, terms + (a.len() + b.len()) as u64 / 2),
+            Item::Row { a, b, c, .. } => {
+                (rows + 1, terms + (a.len() + b.len() + c.len()) as u64 / 2)
+            }
             Item::Child { block, .. } => {
                 let block = &self.list[block as usize];
                 (rows + block.rows, terms + block.terms)

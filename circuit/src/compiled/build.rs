@@ -3,7 +3,7 @@
 use super::CompiledError;
 use super::blocks::{Block, Blocks};
 use super::flatten::{Flat, PAGE, flatten};
-use super::items::{Item, ONE, OUTSIDE};
+use super::items::{Item, ONE, OUTSIDE, terms};
 use super::layout::{Instance, Tables, Template, Terms};
 use super::recorder::Recording;
 use crate::{CircuitError, Scalar};
@@ -17,12 +17,21 @@ pub(super) fn build(recording: &Recording) -> Result<(Tables, Vec<Scalar>), Comp
     for block in templates.list() {
         tables.push(block, &mut pages);
     }
+    if u32::try_from(tables.c.variables.len()).is_err() {
+        let rows = recording.constraints as usize;
+        return Err(CircuitError::TooLarge { rows }.into());
+    }
+    if !recording.with_c {
+        tables.c_ends.clear();
+    }
     let (instances, outside) = place(recording, &templates, &flat)?;
     let tables = Tables {
         templates: tables.templates.into(),
         row_ends: tables.row_ends.into(),
         a: tables.a.into(),
         b: tables.b.into(),
+        c: tables.c.into(),
+        c_ends: tables.c_ends.into(),
         instances: instances.into(),
         outside: outside.into(),
     };
@@ -80,6 +89,8 @@ struct TemplateTables {
     row_ends: Vec<[u32; 2]>,
     a: Side,
     b: Side,
+    c: Side,
+    c_ends: Vec<u32>,
 }
 
 impl TemplateTables {
@@ -99,10 +110,10 @@ impl TemplateTables {
             _ => code & !OUTSIDE,
         };
         for item in block.items() {
-            let Item::Row { a, b, .. } = item else {
+            let Item::Row { a, b, c, .. } = item else {
                 continue;
             };
-            for (side, terms) in [(&mut self.a, a), (&mut self.b, b)] {
+            for (side, terms) in [(&mut self.a, a), (&mut self.b, b), (&mut self.c, c)] {
                 for term in terms.chunks_exact(2) {
                     side.variables.push(variable(term[0]));
                     side.coefficients.push(pages.id(term[1]));
@@ -112,6 +123,7 @@ impl TemplateTables {
                 (self.a.variables.len() as u64 - template.a_start) as u32,
                 (self.b.variables.len() as u64 - template.b_start) as u32,
             ]);
+            self.c_ends.push(self.c.variables.len() as u32);
         }
         self.templates.push(template);
     }
@@ -156,9 +168,8 @@ impl<'c> Pages<'c> {
         }
         let mut used: Vec<u32> = vec![0];
         for item in block.items() {
-            if let Item::Row { a, b, .. } = item {
-                let terms = a.chunks_exact(2).chain(b.chunks_exact(2));
-                used.extend(terms.map(|term| term[1]));
+            if let Item::Row { a, b, c, .. } = item {
+                used.extend(terms(a, b, c).map(|term| term[1]));
             }
         }
         used.sort_unstable();

@@ -26,6 +26,12 @@ pub enum CompiledError {
         /// Number of variables of the witness.
         found: usize,
     },
+    /// C was asked for and is not recorded.
+    #[error("the compiled circuit '{identity}' was recorded without C")]
+    WithoutC {
+        /// Identity of the circuit.
+        identity: String,
+    },
     /// A replayed circuit differs from the compiled one.
     #[error("the circuit differs from the compiled one at constraint {row}")]
     Differs {

@@ -8,14 +8,15 @@
 //! | 8 | 4 | version |
 //! | 12 | 4 | bytes of the identity |
 //! | 16 | 24 | constraints, inputs, private variables |
-//! | 40 | 144 | nine sections: offset, bytes |
-//! | 184 | 32 | digest: BLAKE2b-256 of the counts and the sections |
-//! | 216 | 32 | checksum: BLAKE2b-256 of everything before it and of the identity |
-//! | 248 | | the identity in UTF-8 |
+//! | 40 | 192 | twelve sections: offset, bytes |
+//! | 232 | 32 | digest: BLAKE2b-256 of the counts and the sections |
+//! | 264 | 32 | checksum: BLAKE2b-256 of everything before it and of the identity |
+//! | 296 | | the identity in UTF-8 |
 //!
 //! and continues with the sections, each at a multiple of 64 bytes: coefficients (32 bytes,
 //! canonical), templates, row ends, A variables, A coefficients, B variables, B coefficients,
-//! instances, outside references. The digest covers the sections, the checksum the rest and the
+//! instances, outside references, C row ends, C variables, C coefficients. The last three are empty
+//! where C is not recorded. The digest covers the sections, the checksum the rest and the
 //! digest, so together they cover every byte that is read.
 
 use super::layout::{FileWords, Section, Tables, Terms};
@@ -35,8 +36,8 @@ use std::sync::Arc;
 compile_error!("compiled circuits are stored as they lie in little-endian memory");
 
 const MAGIC: &[u8; 8] = b"CUZKCIRC";
-const VERSION: u32 = 1;
-const SECTIONS: usize = 9;
+const VERSION: u32 = 2;
+const SECTIONS: usize = 12;
 const SECTION_TABLE: usize = 40;
 const DIGEST: usize = SECTION_TABLE + 16 * SECTIONS;
 const CHECKSUM: usize = DIGEST + 32;
@@ -72,6 +73,9 @@ fn sections<'t>(coefficients: &'t [u8], tables: &'t Tables) -> [&'t [u8]; SECTIO
         bytemuck::cast_slice(&tables.b.coefficients),
         bytemuck::cast_slice(&tables.instances),
         bytemuck::cast_slice(&tables.outside),
+        bytemuck::cast_slice(&tables.c_ends),
+        bytemuck::cast_slice(&tables.c.variables),
+        bytemuck::cast_slice(&tables.c.coefficients),
     ]
 }
 
@@ -230,9 +234,37 @@ impl CompiledCircuit {
             Ok(compiled) => return Ok((compiled, Origin::Opened)),
             Err(reason) => reason,
         };
-        let compiled = Self::record(identity, circuit)?;
-        let saved = compiled.save(path);
-        Ok((compiled, Origin::Recorded { reason, saved }))
+        Self::record(identity, circuit)?.replacing(path, reason)
+    }
+
+    /// As [`CompiledCircuit::open_or_record`], but a file without C does not serve either, and
+    /// what is recorded has it.
+    ///
+    /// # Errors
+    /// As [`CompiledCircuit::record`].
+    pub fn open_or_record_with_c<C: Circuit<Scalar>>(
+        path: impl AsRef<Path>,
+        identity: &str,
+        circuit: C,
+    ) -> Result<(Self, Origin), CompiledError> {
+        let reason = match Self::open(&path, identity) {
+            Ok(compiled) if compiled.has_c() => return Ok((compiled, Origin::Opened)),
+            Ok(_) => CompiledError::WithoutC {
+                identity: identity.to_owned(),
+            },
+            Err(reason) => reason,
+        };
+        Self::record_with_c(identity, circuit)?.replacing(path, reason)
+    }
+
+    /// Saves a new recording in the place of a file that did not serve.
+    fn replacing(
+        self,
+        path: impl AsRef<Path>,
+        reason: CompiledError,
+    ) -> Result<(Self, Origin), CompiledError> {
+        let saved = self.save(path);
+        Ok((self, Origin::Recorded { reason, saved }))
     }
 }
 
@@ -435,6 +467,11 @@ impl Opened<'_> {
             },
             instances: self.section("instances", &ranges[7])?,
             outside: self.section("outside references", &ranges[8])?,
+            c_ends: self.section("C row ends", &ranges[9])?,
+            c: Terms {
+                variables: self.section("C variables", &ranges[10])?,
+                coefficients: self.section("C coefficients", &ranges[11])?,
+            },
         })
     }
 

@@ -6,7 +6,7 @@
 
 use super::CompiledError;
 use super::blocks::Blocks;
-use super::items::{Item, Items, push_mapped, resolve};
+use super::items::{Item, Items, push_mapped, resolve, terms};
 use super::outside::OutsideMap;
 use super::recorder::Recording;
 use super::repeats;
@@ -148,8 +148,8 @@ fn parts_cost(items: Items<'_>, costs: &[(u64, u64)]) -> (u64, u64) {
     let mut in_run = false;
     for item in items {
         match item {
-            Item::Row { a, b, .. } => {
-                let terms = (a.len() + b.len()) as u64 / 2;
+            Item::Row { a, b, c, .. } => {
+                let terms = (a.len() + b.len() + c.len()) as u64 / 2;
                 once += ROW_BYTES + TERM_BYTES * terms;
                 each += OUTSIDE_BYTES * terms / 2 + if in_run { 0 } else { INSTANCE_BYTES };
                 in_run = true;
@@ -314,11 +314,10 @@ fn limit<'i, 'w>(
 fn rows_in_page(rows: &[Item<'_>]) -> Result<usize, CompiledError> {
     let mut page = HashSet::from([0]);
     for (k, item) in rows.iter().enumerate() {
-        let Item::Row { a, b, .. } = item else {
+        let Item::Row { a, b, c, .. } = *item else {
             continue;
         };
-        let ids = a.chunks_exact(2).chain(b.chunks_exact(2));
-        page.extend(ids.map(|term| term[1]));
+        page.extend(terms(a, b, c).map(|term| term[1]));
         if page.len() > PAGE {
             return match k {
                 0 => Err(CompiledError::TooManyCoefficients { limit: PAGE }),

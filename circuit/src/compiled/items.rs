@@ -12,16 +12,19 @@ pub(super) const OUTSIDE: u32 = 1 << 31;
 pub(super) const ONE: u32 = OUTSIDE;
 
 const CHILD: u32 = 1;
+/// Words of a row before its terms.
+const ROW_HEAD: usize = 4;
 
 /// One item of a word stream.
 #[derive(Clone, Copy)]
 pub(super) enum Item<'w> {
     /// A constraint. `cursor` is the number of private variables allocated before it; terms are
-    /// pairs of variable and coefficient id.
+    /// pairs of variable and coefficient id. `c` is empty unless C is recorded.
     Row {
         cursor: u32,
         a: &'w [u32],
         b: &'w [u32],
+        c: &'w [u32],
     },
     /// An instance of block `block` whose private variables start at `base`.
     Child {
@@ -33,16 +36,26 @@ pub(super) enum Item<'w> {
 
 /// Starts a row with its numbers of terms still unknown; answers where it starts.
 pub(super) fn begin_row(words: &mut Vec<u32>, cursor: u32) -> usize {
-    words.extend_from_slice(&[0, 0, cursor]);
-    words.len() - 3
+    words.extend_from_slice(&[0, 0, 0, cursor]);
+    words.len() - ROW_HEAD
 }
 
-/// Ends the row that started at `start`, whose terms of A end at `a_end`.
-pub(super) fn end_row(words: &mut [u32], start: usize, a_end: usize) {
-    let a_terms = (a_end - start - 3) / 2;
-    let b_terms = (words.len() - a_end) / 2;
+/// Ends the row that started at `start`, whose terms of A and B end at `a_end` and `b_end`.
+pub(super) fn end_row(words: &mut [u32], start: usize, a_end: usize, b_end: usize) {
+    let a_terms = (a_end - start - ROW_HEAD) / 2;
     words[start] = (a_terms as u32) << 1;
-    words[start + 1] = b_terms as u32;
+    words[start + 1] = ((b_end - a_end) / 2) as u32;
+    words[start + 2] = ((words.len() - b_end) / 2) as u32;
+}
+
+/// The terms of a row, A's first, then B's, then C's.
+pub(super) fn terms<'w>(
+    a: &'w [u32],
+    b: &'w [u32],
+    c: &'w [u32],
+) -> impl Iterator<Item = &'w [u32]> {
+    let pairs = |side: &'w [u32]| side.chunks_exact(2);
+    pairs(a).chain(pairs(b)).chain(pairs(c))
 }
 
 /// Appends an item, passing each variable through `map` and each base or cursor through `shift`.
@@ -53,10 +66,10 @@ pub(super) fn push_mapped(
     shift: impl Fn(u32) -> u32,
 ) {
     match item {
-        Item::Row { cursor, a, b } => {
-            words.extend_from_slice(&[(a.len() as u32 / 2) << 1, b.len() as u32 / 2]);
-            words.push(shift(cursor));
-            for term in a.chunks_exact(2).chain(b.chunks_exact(2)) {
+        Item::Row { cursor, a, b, c } => {
+            let [a_terms, b_terms, c_terms] = [a, b, c].map(|side| side.len() as u32 / 2);
+            words.extend_from_slice(&[a_terms << 1, b_terms, c_terms, shift(cursor)]);
+            for term in terms(a, b, c) {
                 words.extend_from_slice(&[map(term[0]), term[1]]);
             }
         }
@@ -88,10 +101,12 @@ impl<'w> Iterator for Items<'w> {
                 outside,
             });
         }
+        let (&cursor, rest) = rest.split_first()?;
         let (a, rest) = rest.split_at_checked((head >> 1) as usize * 2)?;
         let (b, rest) = rest.split_at_checked(count as usize * 2)?;
+        let (c, rest) = rest.split_at_checked(at as usize * 2)?;
         self.0 = rest;
-        Some(Item::Row { cursor: at, a, b })
+        Some(Item::Row { cursor, a, b, c })
     }
 }
 

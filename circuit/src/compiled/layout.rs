@@ -62,6 +62,10 @@ pub(super) struct Tables {
     pub row_ends: Section<[u32; 2]>,
     pub a: Terms,
     pub b: Terms,
+    /// Terms of C of all templates in the order of their rows; empty where C is not recorded.
+    pub c: Terms,
+    /// For each row of each template the end of its terms in `c`; empty where C is not recorded.
+    pub c_ends: Section<u32>,
     pub instances: Section<Instance>,
     pub outside: Section<u32>,
 }
@@ -78,6 +82,19 @@ impl Tables {
     pub fn row_ends(&self, template: &Template) -> &[[u32; 2]] {
         let start = template.rows_start as usize;
         &self.row_ends[start..start + template.rows as usize]
+    }
+
+    /// Whether C is recorded, too.
+    pub fn has_c(&self) -> bool {
+        self.c_ends.len() == self.row_ends.len()
+    }
+
+    /// Ends of the C terms of a template's rows, and where the first row's terms start.
+    pub fn c_ends(&self, template: &Template) -> (usize, &[u32]) {
+        let start = template.rows_start as usize;
+        let before = start.checked_sub(1).map_or(0, |row| self.c_ends[row]);
+        let ends = &self.c_ends[start..start + template.rows as usize];
+        (before as usize, ends)
     }
 
     /// Outside references of an instance.

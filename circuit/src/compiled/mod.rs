@@ -8,8 +8,9 @@
 //! always decided by comparing whole contents. Rows without repetition are stored once as they
 //! are.
 //!
-//! C is not needed: for a satisfied system its values are the products of those of A and B, and
-//! [`crate::check`] evaluates it from the circuit itself.
+//! Proving does not need C: for a satisfied system its values are the products of those of A and B,
+//! and [`crate::check`] evaluates it from the circuit itself. Parameters are made from all three, so
+//! [`CompiledCircuit::record_with_c`] records C as well, over the same templates and instances.
 //!
 //! ```
 //! use cuzk_circuit::testing::RandomCircuit;
@@ -51,7 +52,7 @@ use ff::Field;
 use layout::Tables;
 use std::sync::Arc;
 
-/// A circuit's A and B, ready to be evaluated for any witness.
+/// A circuit's A and B (and C on request), ready to be evaluated for any witness.
 #[derive(Clone, Debug)]
 pub struct CompiledCircuit {
     identity: String,
@@ -62,7 +63,7 @@ pub struct CompiledCircuit {
     densities: Arc<Densities>,
 }
 
-/// The terms of A or B of all templates.
+/// The terms of A, B or C of all templates.
 #[derive(Clone, Copy, Debug)]
 pub struct TermsView<'c> {
     /// Variables in the coordinates of the template, see [`Template`].
@@ -78,7 +79,7 @@ pub struct CompiledSize {
     pub templates: usize,
     /// Rows of all templates.
     pub template_rows: usize,
-    /// Terms of A and B of all templates.
+    /// Terms of A, B and (where it is recorded) C of all templates.
     pub template_terms: usize,
     /// Uses of templates.
     pub instances: usize,
@@ -103,7 +104,25 @@ impl CompiledCircuit {
         identity: impl Into<String>,
         circuit: C,
     ) -> Result<Self, CompiledError> {
-        let mut recorder = recorder::Recorder::new();
+        Self::record_sides::<C, false>(identity.into(), circuit)
+    }
+
+    /// As [`CompiledCircuit::record`], with C.
+    ///
+    /// # Errors
+    /// As [`CompiledCircuit::record`].
+    pub fn record_with_c<C: Circuit<Scalar>>(
+        identity: impl Into<String>,
+        circuit: C,
+    ) -> Result<Self, CompiledError> {
+        Self::record_sides::<C, true>(identity.into(), circuit)
+    }
+
+    fn record_sides<C: Circuit<Scalar>, const WITH_C: bool>(
+        identity: String,
+        circuit: C,
+    ) -> Result<Self, CompiledError> {
+        let mut recorder = recorder::Recorder::<WITH_C>::new();
         stream_circuit(circuit, &mut recorder)?;
         let recording = recorder.finish()?;
         let (tables, coefficients) = build::build(&recording)?;
@@ -116,7 +135,7 @@ impl CompiledCircuit {
         shape.nonzeros = nonzeros(&tables);
         let digest = file::digest(&shape, &coefficients, &tables);
         Ok(Self::assemble(
-            identity.into(),
+            identity,
             digest,
             shape,
             coefficients,
@@ -217,7 +236,12 @@ impl CompiledCircuit {
         self.digest
     }
 
-    /// The circuit's counts; C, which is not recorded, counts no coefficients.
+    /// Whether C was recorded.
+    pub fn has_c(&self) -> bool {
+        self.tables.has_c()
+    }
+
+    /// The circuit's counts; C counts no coefficients where it is not recorded.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -232,7 +256,9 @@ impl CompiledCircuit {
         CompiledSize {
             templates: self.tables.templates.len(),
             template_rows: self.tables.row_ends.len(),
-            template_terms: self.tables.a.variables.len() + self.tables.b.variables.len(),
+            template_terms: self.tables.a.variables.len()
+                + self.tables.b.variables.len()
+                + self.tables.c.variables.len(),
             instances: self.tables.instances.len(),
             outside: self.tables.outside.len(),
             coefficients: self.coefficients.len(),
@@ -265,6 +291,17 @@ impl CompiledCircuit {
         view(&self.tables.b)
     }
 
+    /// The C terms of all templates in the order of their rows; none where C was not recorded.
+    pub fn c_terms(&self) -> TermsView<'_> {
+        view(&self.tables.c)
+    }
+
+    /// For each row of each template the end of its C terms in [`CompiledCircuit::c_terms`]; a row's
+    /// terms start where those of the row before end. Empty where C was not recorded.
+    pub fn c_ends(&self) -> &[u32] {
+        &self.tables.c_ends
+    }
+
     /// The outside references of all instances: private variables, or [`INPUT`]` | i`.
     pub fn outside(&self) -> &[u32] {
         &self.tables.outside
@@ -290,6 +327,10 @@ fn nonzeros(tables: &Tables) -> [u64; 3] {
         if let Some(last) = tables.row_ends(template).last() {
             counts[0] += u64::from(last[0]);
             counts[1] += u64::from(last[1]);
+        }
+        if tables.has_c() {
+            let (start, ends) = tables.c_ends(template);
+            counts[2] += ends.last().map_or(0, |&end| u64::from(end) - start as u64);
         }
     }
     counts

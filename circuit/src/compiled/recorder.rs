@@ -1,4 +1,4 @@
-//! Records a circuit's A and B as blocks, recognising repetition while it happens.
+//! Records a circuit's A and B, and C on request, as blocks, recognising repetition while it happens.
 //!
 //! Each namespace is a candidate block. When it ends, its rows are rewritten relative to its
 //! first private variable and its outside references, looked up among the blocks already known,
@@ -24,6 +24,8 @@ const MIN_TERMS_PER_OUTSIDE: u64 = 4;
 pub(super) struct Recording {
     pub blocks: Blocks,
     pub coefficients: Coefficients,
+    /// Whether C is recorded.
+    pub with_c: bool,
     /// The block that is the whole circuit.
     pub root: u32,
     /// What the root's outside references stand for: inputs, as `OUTSIDE | i`.
@@ -33,8 +35,8 @@ pub(super) struct Recording {
     pub aux: u32,
 }
 
-/// The visitor that records.
-pub(super) struct Recorder {
+/// The visitor that records A and B, and C if `WITH_C`.
+pub(super) struct Recorder<const WITH_C: bool> {
     log: Vec<u32>,
     open: Vec<Namespace>,
     blocks: Blocks,
@@ -53,7 +55,7 @@ struct Namespace {
     rows: u64,
 }
 
-impl Recorder {
+impl<const WITH_C: bool> Recorder<WITH_C> {
     pub fn new() -> Self {
         Self {
             log: Vec::new(),
@@ -79,6 +81,7 @@ impl Recorder {
         let outside = self.outside.list().len() as u32;
         let root = self.blocks.intern(&self.relative, aux, outside);
         Ok(Recording {
+            with_c: WITH_C,
             root,
             root_outside: self.outside.list().to_vec(),
             blocks: self.blocks,
@@ -124,8 +127,8 @@ impl Recorder {
 // The constant one is input 0.
 const _: () = assert!(ONE == OUTSIDE);
 
-impl ConstraintVisitor for Recorder {
-    const READS_C: bool = false;
+impl<const WITH_C: bool> ConstraintVisitor for Recorder<WITH_C> {
+    const READS_C: bool = WITH_C;
 
     fn alloc_input(&mut self, _index: usize) {
         self.inputs += 1;
@@ -139,13 +142,17 @@ impl ConstraintVisitor for Recorder {
         &mut self,
         a: &LinearCombination<Scalar>,
         b: &LinearCombination<Scalar>,
-        _c: &LinearCombination<Scalar>,
+        c: &LinearCombination<Scalar>,
     ) {
         let start = begin_row(&mut self.log, self.aux as u32);
         self.push_side(a);
         let a_end = self.log.len();
         self.push_side(b);
-        end_row(&mut self.log, start, a_end);
+        let b_end = self.log.len();
+        if WITH_C {
+            self.push_side(c);
+        }
+        end_row(&mut self.log, start, a_end, b_end);
         self.rows += 1;
     }
 

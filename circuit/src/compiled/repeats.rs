@@ -1,6 +1,6 @@
 //! Finds repetition in a stretch of rows that no namespace marks.
 
-use super::items::{Item, OUTSIDE};
+use super::items::{Item, OUTSIDE, terms};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -82,11 +82,11 @@ fn grow(forms: &[u64], first: usize, second: usize) -> Option<(Range<usize>, usi
 
 /// A number that equal rows of equal blocks share.
 fn form(item: &Item<'_>) -> u64 {
-    let Item::Row { cursor, a, b } = item else {
+    let Item::Row { cursor, a, b, c } = *item else {
         return 0;
     };
-    let mut state = mix(a.len() as u64, b.len() as u64);
-    for term in a.chunks_exact(2).chain(b.chunks_exact(2)) {
+    let mut state = mix(mix(a.len() as u64, b.len() as u64), c.len() as u64);
+    for term in terms(a, b, c) {
         let distance = cursor.wrapping_sub(term[0]);
         let near = term[0] & OUTSIDE == 0 && distance <= NEAR;
         let place = if near { u64::from(distance) + 1 } else { 0 };

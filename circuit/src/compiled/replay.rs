@@ -12,7 +12,17 @@ pub(super) fn replay<C: Circuit<Scalar>>(
     compiled: &CompiledCircuit,
     circuit: C,
 ) -> Result<(), CompiledError> {
-    let mut replay = Replay {
+    match compiled.has_c() {
+        true => replay_sides::<C, true>(compiled, circuit),
+        false => replay_sides::<C, false>(compiled, circuit),
+    }
+}
+
+fn replay_sides<C: Circuit<Scalar>, const WITH_C: bool>(
+    compiled: &CompiledCircuit,
+    circuit: C,
+) -> Result<(), CompiledError> {
+    let mut replay = Replay::<WITH_C> {
         compiled,
         instance: 0,
         row_in_instance: 0,
@@ -33,7 +43,7 @@ pub(super) fn replay<C: Circuit<Scalar>>(
     }
 }
 
-struct Replay<'c> {
+struct Replay<'c, const WITH_C: bool> {
     compiled: &'c CompiledCircuit,
     instance: usize,
     row_in_instance: usize,
@@ -43,17 +53,18 @@ struct Replay<'c> {
     differs: Option<usize>,
 }
 
-impl Replay<'_> {
+impl<const WITH_C: bool> Replay<'_, WITH_C> {
     /// Whether the next row of the tables equals the given one.
-    fn next_equals(&mut self, sides: [&LinearCombination<Scalar>; 2]) -> bool {
+    fn next_equals(&mut self, [a, b, c]: [&LinearCombination<Scalar>; 3]) -> bool {
         let tables = &self.compiled.tables;
         let Some(instance) = tables.instances.get(self.instance) else {
             return false;
         };
         let template = &tables.templates[instance.template as usize];
         let ends = tables.row_ends(template);
-        let end = ends[self.row_in_instance];
-        let start = match self.row_in_instance {
+        let row = self.row_in_instance;
+        let end = ends[row];
+        let start = match row {
             0 => [0, 0],
             k => ends[k - 1],
         };
@@ -62,16 +73,21 @@ impl Replay<'_> {
             self.row_in_instance = 0;
             self.instance += 1;
         }
-        let firsts = [template.a_start, template.b_start];
-        [&tables.a, &tables.b]
-            .into_iter()
-            .zip(sides)
-            .enumerate()
-            .all(|(side, (terms, lc))| {
-                let first = firsts[side] as usize;
-                let range = first + start[side] as usize..first + end[side] as usize;
-                self.side_equals(tables, instance, template, terms, range, lc)
-            })
+        let range = |first: u64, side: usize| {
+            first as usize + start[side] as usize..first as usize + end[side] as usize
+        };
+        let mut sides = vec![
+            (&tables.a, range(template.a_start, 0), a),
+            (&tables.b, range(template.b_start, 1), b),
+        ];
+        if WITH_C {
+            let (first, ends) = tables.c_ends(template);
+            let start = row.checked_sub(1).map_or(first, |k| ends[k] as usize);
+            sides.push((&tables.c, start..ends[row] as usize, c));
+        }
+        sides.into_iter().all(|(terms, range, lc)| {
+            self.side_equals(tables, instance, template, terms, range, lc)
+        })
     }
 
     fn side_equals(
@@ -102,8 +118,8 @@ impl Replay<'_> {
     }
 }
 
-impl ConstraintVisitor for Replay<'_> {
-    const READS_C: bool = false;
+impl<const WITH_C: bool> ConstraintVisitor for Replay<'_, WITH_C> {
+    const READS_C: bool = WITH_C;
 
     fn alloc_input(&mut self, _index: usize) {
         self.inputs += 1;
@@ -117,9 +133,9 @@ impl ConstraintVisitor for Replay<'_> {
         &mut self,
         a: &LinearCombination<Scalar>,
         b: &LinearCombination<Scalar>,
-        _c: &LinearCombination<Scalar>,
+        c: &LinearCombination<Scalar>,
     ) {
-        if self.differs.is_none() && !self.next_equals([a, b]) {
+        if self.differs.is_none() && !self.next_equals([a, b, c]) {
             self.differs = Some(self.row);
         }
         self.row += 1;

@@ -21,10 +21,13 @@ pub(super) fn validate(
     inputs: u64,
     aux: u64,
 ) -> Result<(), Flaw> {
-    for terms in [&tables.a, &tables.b] {
+    for terms in [&tables.a, &tables.b, &tables.c] {
         if terms.variables.len() != terms.coefficients.len() {
             return Err(flaw("terms", terms.variables.len()));
         }
+    }
+    if !c_ends_are_valid(tables) {
+        return Err(flaw("C row ends", tables.c_ends.len()));
     }
     for (k, template) in tables.templates.iter().enumerate() {
         if !template_is_valid(tables, template, coefficients) {
@@ -85,8 +88,8 @@ fn template_is_valid(tables: &Tables, template: &Template, coefficients: usize) 
         return false;
     };
     let page = (coefficients as u64).saturating_sub(u64::from(template.page));
-    let side = |terms: &Terms, start: u64, len: u32| {
-        let Some(range) = range(start, u64::from(len), terms.variables.len()) else {
+    let side = |terms: &Terms, start: u64, len: u64| {
+        let Some(range) = range(start, len, terms.variables.len()) else {
             return false;
         };
         let variables = &terms.variables[range.clone()];
@@ -96,7 +99,29 @@ fn template_is_valid(tables: &Tables, template: &Template, coefficients: usize) 
             .all(|&v| u64::from(v) < template.variables())
             && ids.iter().all(|&id| u64::from(id) < page)
     };
-    side(&tables.a, template.a_start, last[0]) && side(&tables.b, template.b_start, last[1])
+    let c = match tables.c_ends.is_empty() {
+        true => true,
+        false => {
+            let (start, ends) = tables.c_ends(template);
+            let end = ends.last().map_or(start, |&end| end as usize);
+            side(&tables.c, start as u64, (end - start) as u64)
+        }
+    };
+    c && side(&tables.a, template.a_start, last[0].into())
+        && side(&tables.b, template.b_start, last[1].into())
+}
+
+/// C is recorded for all rows or for none; its terms lie in the order of the rows.
+fn c_ends_are_valid(tables: &Tables) -> bool {
+    let (ends, terms) = (&tables.c_ends, tables.c.variables.len());
+    match ends.last() {
+        None => terms == 0,
+        Some(&last) => {
+            ends.len() == tables.row_ends.len()
+                && last as usize == terms
+                && ends.windows(2).all(|pair| pair[0] <= pair[1])
+        }
+    }
 }
 
 fn range(start: u64, len: u64, total: usize) -> Option<std::ops::Range<usize>> {
