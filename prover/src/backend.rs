@@ -9,7 +9,7 @@ use std::{
 };
 
 use blstrs::{G1Projective, G2Projective, Scalar};
-use cuzk_circuit::Assignment;
+use cuzk_circuit::{Assignment, CompiledCircuit};
 use group::Curve;
 
 use crate::{
@@ -48,8 +48,12 @@ pub trait Running: Send {
 pub struct Job {
     /// The parameters. Their points may not be decoded yet: see [`Params::decode`], [`Params::raw`].
     pub params: Arc<Params>,
-    /// The synthesised circuit.
+    /// The synthesised circuit. With a compiled `circuit`, its `a` and `b` are empty: the back end
+    /// evaluates them where it needs them.
     pub assignment: Assignment,
+    /// A and B of the circuit, where they are still to be evaluated for the witness. The witness
+    /// fits and the assignment has the circuit's densities.
+    pub circuit: Option<Arc<CompiledCircuit>>,
     /// The first blinding factor. Secret.
     pub r: Scalar,
     /// The second blinding factor. Secret.
@@ -66,7 +70,7 @@ pub struct Job {
 pub struct Output {
     /// The proof.
     pub proof: Proof,
-    /// The assignment that was given; its values may have been overwritten, its memory is reused.
+    /// The assignment that was given; its `a` and `b` may have been overwritten, its memory is reused.
     pub assignment: Assignment,
 }
 

@@ -28,6 +28,8 @@ struct Workspace {
     domain: Option<Domain>,
     /// The coefficients of the quotient.
     h: Vec<Scalar>,
+    /// A·w and B·w of jobs that leave the evaluation to the back end.
+    evaluations: [Vec<Scalar>; 2],
 }
 
 impl Workspace {
@@ -73,7 +75,17 @@ fn prove(mut job: Job, workspace: &mut Workspace) -> Result<Output, ProveError> 
     let span = timeline.span_in(job.parent, "cpu");
     let params = Arc::clone(&job.params);
     let points = span.time("parameters", || params.decode(SubgroupCheck::Full))?;
+    let compiled = job.circuit.take();
+    if let Some(circuit) = &compiled {
+        let Assignment { a, b, .. } = &mut job.assignment;
+        [*a, *b] = std::mem::take(&mut workspace.evaluations);
+        span.time("evaluate", || circuit.evaluate_into(&mut job.assignment))?;
+    }
     let sums = sums(&mut job, points, workspace, &span)?;
+    if compiled.is_some() {
+        let Assignment { a, b, .. } = &mut job.assignment;
+        workspace.evaluations = [std::mem::take(a), std::mem::take(b)];
+    }
     let proof = span.time("assemble", || sums.assemble(params.vk(), &job.r, &job.s));
     Ok(Output {
         proof,

@@ -1,6 +1,6 @@
 //! Why a proof was not made.
 
-use cuzk_circuit::CircuitError;
+use cuzk_circuit::{CircuitError, CompiledError};
 use thiserror::Error;
 
 use crate::{DeviceError, ParamsError, VerifyError, ntt::NttError};
@@ -82,6 +82,9 @@ pub enum ProveError {
     /// Synthesis failed.
     #[error(transparent)]
     Circuit(#[from] CircuitError),
+    /// A compiled circuit could not be evaluated.
+    #[error(transparent)]
+    Compiled(#[from] CompiledError),
     /// The parameters could not be decoded.
     #[error(transparent)]
     Params(#[from] ParamsError),

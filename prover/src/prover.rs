@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use blstrs::Scalar;
-use cuzk_circuit::Assignment;
+use cuzk_circuit::{Assignment, CompiledCircuit, Shape, Witness};
 use ff::Field;
 use group::prime::PrimeCurveAffine;
 use rand_core::RngCore;
@@ -120,24 +120,95 @@ impl Prover {
         let span = timeline.span("prove");
         let start = span.child("start");
         check_assignment(&assignment)?;
-        check_fit(params, &assignment)?;
+        check_fit(params, &shape_of(&assignment))?;
+        let pending = self.begin(span, params, assignment, None, [r, s])?;
+        drop(start);
+        Ok(pending)
+    }
+
+    /// Begins to make a proof from the witness alone: the back end evaluates A and B from the
+    /// compiled circuit, on its device where it can. The proof is that of [`Self::start`], byte for
+    /// byte. [`Finished::assignment`] hands the witness's memory back.
+    ///
+    /// # Errors
+    /// When the witness does not fit the circuit, or the circuit the parameters, or the back end
+    /// cannot begin.
+    pub fn start_compiled(
+        &self,
+        params: &Arc<Params>,
+        circuit: &Arc<CompiledCircuit>,
+        witness: Witness,
+        r: Scalar,
+        s: Scalar,
+    ) -> Result<PendingProof, ProveError> {
+        self.start_compiled_on(Timeline::new(), params, circuit, witness, r, s)
+    }
+
+    /// [`Self::start_compiled`] with spans on a timeline that the caller already has.
+    ///
+    /// # Errors
+    /// As [`Self::start_compiled`].
+    pub fn start_compiled_on(
+        &self,
+        timeline: Timeline,
+        params: &Arc<Params>,
+        circuit: &Arc<CompiledCircuit>,
+        witness: Witness,
+        r: Scalar,
+        s: Scalar,
+    ) -> Result<PendingProof, ProveError> {
+        let span = timeline.span("prove");
+        let start = span.child("start");
+        let shape = circuit.shape();
+        check_counts([
+            ("inputs of the witness", shape.inputs, witness.inputs.len()),
+            (
+                "auxiliary variables of the witness",
+                shape.aux,
+                witness.aux.len(),
+            ),
+        ])?;
+        check_one(&witness)?;
+        check_fit(params, shape)?;
+        let assignment = Assignment {
+            witness,
+            densities: Arc::clone(circuit.densities()),
+            constraints: shape.constraints,
+            ..Assignment::default()
+        };
+        let circuit = Some(Arc::clone(circuit));
+        let pending = self.begin(span, params, assignment, circuit, [r, s])?;
+        drop(start);
+        Ok(pending)
+    }
+
+    /// Hands checked work to the back end.
+    fn begin(
+        &self,
+        span: Span,
+        params: &Arc<Params>,
+        assignment: Assignment,
+        circuit: Option<Arc<CompiledCircuit>>,
+        [r, s]: [Scalar; 2],
+    ) -> Result<PendingProof, ProveError> {
         let public_inputs = assignment.witness.inputs[1..].to_vec();
         let cancelled = Cancel::default();
         debug!(
             backend = self.backend(),
             constraints = assignment.constraints,
+            compiled = circuit.is_some(),
             "proof started"
         );
         let running = self.backend.start(Job {
             params: Arc::clone(params),
             assignment,
+            circuit,
             r,
             s,
-            timeline: timeline.clone(),
+            timeline: span.timeline().clone(),
             parent: span.id(),
             cancelled: cancelled.clone(),
         })?;
-        drop(start);
         Ok(PendingProof {
             backend: Arc::clone(&self.backend),
             params: Arc::clone(params),
@@ -205,7 +276,8 @@ pub struct Finished {
     /// Where the time went.
     pub timeline: Timeline,
     /// The assignment's memory; its values may have been overwritten. Give it to
-    /// `cuzk_circuit::synthesize_into`, so that nothing large is freed and allocated again.
+    /// `cuzk_circuit::synthesize_into`, or its witness to `cuzk_circuit::witness_into`, so that
+    /// nothing large is freed and allocated again.
     pub assignment: Assignment,
 }
 
@@ -292,51 +364,56 @@ fn check_assignment(assignment: &Assignment) -> Result<(), ProveError> {
             densities.b_aux.len(),
         ),
     ];
-    for (what, expected, found) in checks {
-        if expected != found {
-            return Err(ProveError::Assignment {
-                what,
-                expected,
-                found,
-            });
-        }
-    }
-    if witness.inputs.first() != Some(&Scalar::ONE) {
-        let what = "inputs that are the constant one at the front";
-        return Err(ProveError::Assignment {
-            what,
-            expected: 1,
-            found: 0,
-        });
-    }
-    Ok(())
+    check_counts(checks)?;
+    check_one(witness)
 }
 
-/// Refuses parameters of another circuit.
-fn check_fit(params: &Params, assignment: &Assignment) -> Result<(), ProveError> {
+/// Refuses the first pair of counts that differ.
+fn check_counts<const N: usize>(
+    checks: [(&'static str, usize, usize); N],
+) -> Result<(), ProveError> {
+    match checks.into_iter().find(|check| check.1 != check.2) {
+        None => Ok(()),
+        Some((what, expected, found)) => Err(ProveError::Assignment {
+            what,
+            expected,
+            found,
+        }),
+    }
+}
+
+/// Refuses witnesses that do not begin with the constant one.
+fn check_one(witness: &Witness) -> Result<(), ProveError> {
+    let first = witness.inputs.first() == Some(&Scalar::ONE);
+    let what = "inputs that are the constant one at the front";
+    check_counts([(what, 1, usize::from(first))])
+}
+
+/// The counts of an assignment that parameters have to fit.
+fn shape_of(assignment: &Assignment) -> Shape {
     let Assignment {
         witness, densities, ..
     } = assignment;
+    Shape {
+        constraints: assignment.constraints,
+        inputs: witness.inputs.len(),
+        aux: witness.aux.len(),
+        a_aux: densities.a_aux.count_ones(),
+        b_inputs: densities.b_inputs.count_ones(),
+        b_aux: densities.b_aux.count_ones(),
+        ..Shape::default()
+    }
+}
+
+/// Refuses parameters of another circuit.
+fn check_fit(params: &Params, shape: &Shape) -> Result<(), ProveError> {
     let counts = params.counts();
-    let inputs = witness.inputs.len();
     let checks = [
-        ("inputs", counts.inputs, inputs),
-        (
-            "domain size",
-            counts.h + 1,
-            assignment.rows().next_power_of_two(),
-        ),
-        ("auxiliary variables", counts.l, witness.aux.len()),
-        (
-            "variables in a",
-            counts.a,
-            inputs + densities.a_aux.count_ones(),
-        ),
-        (
-            "variables in b",
-            counts.b,
-            densities.b_inputs.count_ones() + densities.b_aux.count_ones(),
-        ),
+        ("inputs", counts.inputs, shape.inputs),
+        ("domain size", counts.h + 1, 1 << shape.domain_log2()),
+        ("auxiliary variables", counts.l, shape.aux),
+        ("variables in a", counts.a, shape.a_len()),
+        ("variables in b", counts.b, shape.b_len()),
     ];
     for (what, expected, found) in checks {
         if expected != found {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use blstrs::Scalar;
-use cuzk_circuit::{synthesize, testing::RandomCircuit};
+use cuzk_circuit::{CompiledCircuit, synthesize, testing::RandomCircuit, witness};
 use cuzk_kernels::runtime::{Call, EmulatedRuntime, Fault, FaultyRuntime, Runtime};
 use cuzk_prover::{Device, Params, ProveError, Prover, generate_random_parameters, gpu::Gpu};
 use ff::Field;
@@ -44,6 +44,39 @@ fn proofs_are_the_cpus_byte_for_byte() {
                 expected.proof.to_bytes(),
                 "seed {seed}, {constraints} rows"
             );
+        }
+    }
+    drop(gpu);
+    assert_eq!(device.reserved(), 0, "device memory leaked");
+}
+
+#[test]
+fn a_compiled_circuit_gives_the_same_proof_as_synthesis_on_both_back_ends() {
+    let seed = 14;
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let device = EmulatedRuntime::new(MEMORY);
+    let gpu = Prover::with_backend(Gpu::new(vec![Arc::new(device.clone())], None));
+    let cpu = Prover::new(Device::Cpu).unwrap();
+    for (constraints, bits, b_density) in [(1, 0.5, 1.0), (60, 0.9, 0.5), (70, 0.0, 1.0)] {
+        let circuit = circuit(seed, constraints, bits, b_density);
+        let params = params(&circuit, &mut rng);
+        let compiled = Arc::new(CompiledCircuit::record("random", circuit.clone()).unwrap());
+        for value_seed in 0..2 {
+            let mut circuit = circuit.clone();
+            circuit.value_seed = value_seed;
+            let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
+            let assignment = synthesize(circuit.clone()).unwrap();
+            let expected = cpu.prove(&params, assignment, r, s).unwrap();
+            for prover in [&cpu, &gpu] {
+                let values = witness(circuit.clone()).unwrap();
+                let found = prover
+                    .start_compiled(&params, &compiled, values.clone(), r, s)
+                    .and_then(|pending| pending.finish())
+                    .unwrap();
+                let case = format!("seed {seed}, {constraints} rows, {}", prover.backend());
+                assert_eq!(found.proof.to_bytes(), expected.proof.to_bytes(), "{case}");
+                assert_eq!(found.assignment.witness, values, "{case}");
+            }
         }
     }
     drop(gpu);

@@ -87,7 +87,7 @@ impl Backend for Gpu {
 }
 
 impl Device {
-    fn prove(&self, job: Job) -> Result<Output, ProveError> {
+    fn prove(&self, mut job: Job) -> Result<Output, ProveError> {
         let name = self.runtime.name();
         let timeline = job.timeline.clone();
         let wait = timeline.span_in(job.parent, "wait for the device");
@@ -95,6 +95,9 @@ impl Device {
         drop(wait);
         job.cancelled.check()?;
         let span = timeline.span_in(job.parent, "gpu");
+        if let Some(circuit) = &job.circuit {
+            span.time("evaluate", || circuit.evaluate_into(&mut job.assignment))?;
+        }
         match self.run(&mut state, &job, &span) {
             Ok(sums) => {
                 let proof = span.time("assemble", || {

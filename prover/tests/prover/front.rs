@@ -11,7 +11,8 @@ use std::{
 
 use blstrs::Scalar;
 use cuzk_circuit::{
-    Assignment, Bitmap, Densities, synthesize, synthesize_into, testing::RandomCircuit,
+    Assignment, Bitmap, CompiledCircuit, Densities, synthesize, synthesize_into,
+    testing::RandomCircuit, witness,
 };
 use cuzk_prover::{
     Backend, Cancel, Device, DeviceError, Job, Output, Params, ProveError, Prover, Running,
@@ -100,6 +101,38 @@ fn assignments_that_contradict_themselves_are_refused() {
     }
     let empty = cpu().prove_random(&example().params, Assignment::default(), &mut rng(1));
     assert!(matches!(empty, Err(ProveError::Assignment { .. })));
+}
+
+#[test]
+fn witnesses_and_compiled_circuits_that_do_not_fit_are_refused() {
+    let circuit = &example().circuit;
+    let compiled = |circuit: &RandomCircuit| {
+        Arc::new(CompiledCircuit::record("example", circuit.clone()).unwrap())
+    };
+    let start = |compiled, break_it: fn(&mut cuzk_circuit::Witness)| {
+        let mut witness = witness(circuit.clone()).unwrap();
+        break_it(&mut witness);
+        let (params, one) = (&example().params, Scalar::ONE);
+        cpu().start_compiled(params, &compiled, witness, one, one)
+    };
+    let break_it: [fn(&mut cuzk_circuit::Witness); 3] = [
+        |witness| witness.inputs.truncate(1),
+        |witness| witness.aux.push(Scalar::ONE),
+        |witness| witness.inputs[0] = Scalar::ZERO,
+    ];
+    for (i, break_it) in break_it.into_iter().enumerate() {
+        let outcome = start(compiled(circuit), break_it);
+        assert!(
+            matches!(outcome, Err(ProveError::Assignment { .. })),
+            "{i}: {outcome:?}"
+        );
+    }
+    let other = RandomCircuit {
+        constraints: circuit.constraints + 100,
+        ..circuit.clone()
+    };
+    assert!(start(compiled(&other), |_| ()).is_err());
+    assert!(start(compiled(circuit), |_| ()).is_ok());
 }
 
 #[test]
