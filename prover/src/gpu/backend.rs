@@ -11,7 +11,8 @@ use std::{
 use cuzk_kernels::runtime::{Arena, Runtime, RuntimeError};
 
 use super::{
-    proof::{Needs, sums},
+    evaluate::CircuitTables,
+    proof::{Kept, Needs, sums},
     quotient::Quotient,
     resident::Resident,
 };
@@ -40,6 +41,7 @@ struct Device {
 #[derive(Default)]
 struct State {
     resident: Option<Resident>,
+    tables: Option<CircuitTables>,
     quotient: Option<Quotient>,
     arena: Option<Arena>,
 }
@@ -87,7 +89,7 @@ impl Backend for Gpu {
 }
 
 impl Device {
-    fn prove(&self, mut job: Job) -> Result<Output, ProveError> {
+    fn prove(&self, job: Job) -> Result<Output, ProveError> {
         let name = self.runtime.name();
         let timeline = job.timeline.clone();
         let wait = timeline.span_in(job.parent, "wait for the device");
@@ -95,9 +97,6 @@ impl Device {
         drop(wait);
         job.cancelled.check()?;
         let span = timeline.span_in(job.parent, "gpu");
-        if let Some(circuit) = &job.circuit {
-            span.time("evaluate", || circuit.evaluate_into(&mut job.assignment))?;
-        }
         match self.run(&mut state, &job, &span) {
             Ok(sums) => {
                 let proof = span.time("assemble", || {
@@ -136,6 +135,15 @@ impl Device {
             state.resident = None;
             state.resident = Some(Resident::new(runtime, &job.params, &part)?);
         }
+        if let Some(circuit) = &job.circuit
+            && state.tables.as_ref().is_none_or(|t| !t.is_for(circuit))
+        {
+            let part = span.child("circuit tables");
+            state.tables = None;
+            let tables = CircuitTables::new(runtime, circuit)?;
+            part.note("bytes", tables.bytes());
+            state.tables = Some(tables);
+        }
         let log2 = job.params.counts().domain_log2();
         if state
             .quotient
@@ -170,7 +178,13 @@ impl Device {
             return Err("the device's state was lost".into());
         };
         arena.reset();
-        sums(job, &needs, resident, quotient, arena, span)
+        let kept = Kept {
+            resident,
+            // Tables may be those of another circuit when the job has none.
+            tables: job.circuit.as_ref().and(state.tables.as_ref()),
+            quotient,
+        };
+        sums(job, &needs, kept, arena, span)
     }
 
     /// Bytes that the arena may have.
@@ -182,7 +196,8 @@ impl Device {
         let Some(limit) = self.limit else {
             return Ok(free);
         };
-        let taken = state.resident.as_ref().map_or(0, Resident::bytes);
+        let taken = state.resident.as_ref().map_or(0, Resident::bytes)
+            + state.tables.as_ref().map_or(0, CircuitTables::bytes);
         Ok(free.min(limit.saturating_sub(taken)))
     }
 }

@@ -1,6 +1,7 @@
 //! Sequences of GPU kernels, generic over the runtime: a card or the emulator.
 
 mod backend;
+pub mod evaluate;
 pub mod msm;
 pub mod ntt;
 mod proof;
@@ -11,5 +12,7 @@ pub mod selftest;
 pub use backend::Gpu;
 pub use cuzk_kernels::runtime::{Runtime, RuntimeError};
 
+#[cfg(test)]
+mod evaluate_tests;
 #[cfg(test)]
 mod ntt_tests;

@@ -1,15 +1,15 @@
 //! The quotient and the multi-scalar multiplications of one proof on a device.
 
-use std::{error::Error, thread};
+use std::{error::Error, sync::Arc, thread};
 
 use blstrs::{G1Projective, G2Projective, Scalar};
-use bytemuck::Pod;
-use cuzk_circuit::{Assignment, Bitmap, CompactScalars};
+use cuzk_circuit::{Assignment, Bitmap};
 use cuzk_field::{Fr, G1, G2, casts};
-use cuzk_kernels::runtime::{Arena, RuntimeError};
+use cuzk_kernels::runtime::{Arena, Runtime, RuntimeError};
 use cuzk_kernels::{Element, Global, GlobalMut};
 use rayon::prelude::*;
 
+use super::evaluate::{CircuitTables, DeviceWitness, bitmap_bytes, upload_bitmap};
 use super::msm::{
     Bitmaps, GpuCurve, MsmError, Plan, Scalars, Selection, Sorted, sum_of_points,
     sum_of_points_bytes,
@@ -40,10 +40,10 @@ impl Needs {
         let counts = params.counts();
         let aux = &assignment.witness.aux;
         let (len, others) = (aux.len() as u32, aux.others().len());
-        let domain = 3 * Arena::bytes::<Fr>(counts.h + 1);
-        let kept = 3 * bitmap_bytes(aux.len())
-            + Arena::bytes::<Fr>(others)
-            + Selection::bytes(len, others as u32);
+        let kept = DeviceWitness::bytes(aux.len(), others);
+        let domain = kept + 3 * Arena::bytes::<Fr>(counts.h + 1);
+        let evaluation = CircuitTables::scratch_bytes(aux.len(), counts.inputs);
+        let selection = kept + bitmap_bytes(aux.len()) + Selection::bytes(len, others as u32);
         let left = |taken: u64| {
             room.checked_sub(taken).ok_or(MsmError::Memory {
                 needed: taken,
@@ -51,7 +51,7 @@ impl Needs {
             })
         };
         let h = Plan::new::<G1>(counts.h, multiprocessors, left(domain)?)?;
-        let others = Plan::new::<G2>(others, multiprocessors, left(kept)?)?;
+        let others = Plan::new::<G2>(others, multiprocessors, left(selection)?)?;
         let ones = aux.bits().count_ones() as u32;
         let adding = match ones {
             0 => 0,
@@ -61,7 +61,7 @@ impl Needs {
         let values = (others.kept_bytes() + adding)
             .max(others.bytes::<G1>())
             .max(others.bytes::<G2>());
-        let bytes = (domain + h.bytes::<G1>()).max(kept + values);
+        let bytes = (domain + h.bytes::<G1>().max(evaluation)).max(selection + values);
         if bytes > room {
             return Err(MsmError::Memory {
                 needed: bytes,
@@ -72,6 +72,17 @@ impl Needs {
     }
 }
 
+/// What stays on the device from one proof of a circuit to the next.
+#[derive(Clone, Copy)]
+pub struct Kept<'k> {
+    /// The parameters.
+    pub resident: &'k Resident,
+    /// The tables of the job's compiled circuit.
+    pub tables: Option<&'k CircuitTables>,
+    /// The quotient's.
+    pub quotient: &'k Quotient,
+}
+
 /// Computes all sums of a proof.
 ///
 /// # Errors
@@ -79,8 +90,7 @@ impl Needs {
 pub fn sums(
     job: &Job,
     needs: &Needs,
-    resident: &Resident,
-    quotient: &Quotient,
+    kept: Kept<'_>,
     arena: &mut Arena,
     span: &Span,
 ) -> Result<Sums, Box<dyn Error + Send + Sync>> {
@@ -88,7 +98,7 @@ pub fn sums(
     thread::scope(|scope| {
         // The few inputs are summed on the host while the device works.
         let inputs = scope.spawn(|| Inputs::sum(points, &job.assignment));
-        let mut sums = device_sums(job, needs, resident, quotient, arena, span)?;
+        let mut sums = device_sums(job, needs, kept, arena, span)?;
         let inputs = inputs
             .join()
             .map_err(|panic| crate::backend::panic_message(&*panic))?;
@@ -142,23 +152,36 @@ where
 fn device_sums(
     job: &Job,
     needs: &Needs,
-    resident: &Resident,
-    quotient: &Quotient,
+    kept: Kept<'_>,
     arena: &mut Arena,
     span: &Span,
 ) -> Result<Sums, Box<dyn Error + Send + Sync>> {
-    let h = sum_h(job, needs, resident, quotient, arena, span)?;
-    arena.reset();
-    let part = span.child("upload witness");
+    let Kept {
+        resident, tables, ..
+    } = kept;
     let Assignment {
         witness, densities, ..
     } = &job.assignment;
-    let aux = Aux::upload(arena, &witness.aux)?;
+    let part = span.child("upload witness");
+    let aux = DeviceWitness::upload(arena, &witness.aux)?;
+    part.note(
+        "bytes",
+        DeviceWitness::bytes(witness.aux.len(), witness.aux.others().len()),
+    );
     drop(part);
+    let mark = arena.mark();
+    let h = sum_h(job, needs, kept, aux, arena, span)?;
+    arena.rewind(mark);
+    let density = |resident: fn(&CircuitTables) -> Global<[u32; 4]>, host| match tables {
+        Some(tables) => Density::OnDevice(resident(tables)),
+        None => Density::OnHost(host),
+    };
+    let a_density = density(|tables| tables.a_aux.global(), &densities.a_aux);
+    let b_density = density(|tables| tables.b_aux.global(), &densities.b_aux);
 
     job.cancelled.check()?;
     let part = span.child("msm l");
-    let l = aux.selected(arena, needs, None, |arena, selected| {
+    let l = selected(arena, needs, aux, Density::All, |arena, selected| {
         selected.sum::<G1>(arena, resident.l.global())
     })?;
     drop(part);
@@ -166,7 +189,7 @@ fn device_sums(
     job.cancelled.check()?;
     let part = span.child("msm a");
     let inputs = witness.inputs.len();
-    let a = aux.selected(arena, needs, Some(&densities.a_aux), |arena, selected| {
+    let a = selected(arena, needs, aux, a_density, |arena, selected| {
         selected.sum::<G1>(arena, resident.a.global().offset(inputs))
     })?;
     drop(part);
@@ -175,7 +198,7 @@ fn device_sums(
     let part = span.child("msm b");
     let dense = densities.b_inputs.count_ones();
     let (b_g1, b_g2): (G1Projective, G2Projective) =
-        aux.selected(arena, needs, Some(&densities.b_aux), |arena, selected| {
+        selected(arena, needs, aux, b_density, |arena, selected| {
             let in_g1 = part.time("g1", || {
                 selected.sum::<G1>(arena, resident.b_g1.global().offset(dense))
             })?;
@@ -198,20 +221,33 @@ fn device_sums(
 fn sum_h(
     job: &Job,
     needs: &Needs,
-    resident: &Resident,
-    quotient: &Quotient,
+    kept: Kept<'_>,
+    aux: DeviceWitness,
     arena: &mut Arena,
     span: &Span,
 ) -> Result<G1Projective, Box<dyn Error + Send + Sync>> {
+    let Kept {
+        resident,
+        tables,
+        quotient,
+    } = kept;
     job.cancelled.check()?;
     let n = 1usize << quotient.log2();
     let runtime = arena.runtime().clone();
-    let part = span.child("upload a and b");
-    let a = padded(arena, &job.assignment.a, n)?;
-    let b = padded(arena, &job.assignment.b, n)?;
-    let c = arena.take::<Fr>(n)?;
-    part.note("bytes", 64 * n as u64);
-    drop(part);
+    let [a, b, c] = [arena.take::<Fr>(n)?, arena.take(n)?, arena.take(n)?];
+    match tables {
+        Some(tables) => {
+            let _part = span.child("evaluate");
+            let inputs = &job.assignment.witness.inputs;
+            tables.run(arena, inputs, aux, [a, b], n)?;
+        }
+        None => {
+            let part = span.child("upload a and b");
+            padded(&runtime, &job.assignment.a, a, n)?;
+            padded(&runtime, &job.assignment.b, b, n)?;
+            part.note("bytes", 64 * n as u64);
+        }
+    }
     let part = span.child("quotient");
     quotient.run(a, b, c)?;
     runtime.synchronize()?;
@@ -227,10 +263,13 @@ fn sum_h(
     Ok(part.time("sum", || sorted.sum::<G1>(arena, resident.h.global()))?)
 }
 
-/// `values` and zeros up to `n` elements, on the device.
-fn padded(arena: &mut Arena, values: &[Scalar], n: usize) -> Result<GlobalMut<Fr>, RuntimeError> {
-    let array = arena.take::<Fr>(n)?;
-    let runtime = arena.runtime();
+/// Copies `values` to `array`, and zeros up to `n` elements.
+fn padded(
+    runtime: &Arc<dyn Runtime>,
+    values: &[Scalar],
+    array: GlobalMut<Fr>,
+    n: usize,
+) -> Result<(), RuntimeError> {
     runtime.upload(
         array.address(),
         bytemuck::cast_slice(casts::from_blst::<Fr>(values)),
@@ -242,60 +281,46 @@ fn padded(arena: &mut Arena, values: &[Scalar], n: usize) -> Result<GlobalMut<Fr
             u64::from(Fr::BYTES) * (n - values.len()) as u64,
         )?;
     }
-    Ok(array)
+    Ok(())
 }
 
-/// The private variables on the device.
-struct Aux {
-    len: u32,
-    others_len: u32,
-    bits: Global<[u32; 4]>,
-    others: Global<[u32; 4]>,
-    values: Global<Fr>,
+/// Which private variables have a base.
+#[derive(Clone, Copy)]
+enum Density<'d> {
+    All,
+    OnHost(&'d Bitmap),
+    OnDevice(Global<[u32; 4]>),
 }
 
-impl Aux {
-    fn upload(arena: &mut Arena, aux: &CompactScalars) -> Result<Self, RuntimeError> {
-        let bits = upload_bitmap(arena, aux.bits())?;
-        let others = upload_bitmap(arena, aux.is_other())?;
-        let values = upload(arena, casts::from_blst::<Fr>(aux.others()))?;
-        Ok(Aux {
-            len: aux.len() as u32,
-            others_len: aux.others().len() as u32,
-            bits,
-            others,
-            values,
-        })
-    }
-
-    /// Runs `work` on the variables that have a base.
-    fn selected<T>(
-        &self,
-        arena: &mut Arena,
-        needs: &Needs,
-        density: Option<&Bitmap>,
-        work: impl FnOnce(&mut Arena, &Selected) -> Result<T, MsmError>,
-    ) -> Result<T, MsmError> {
-        let mark = arena.mark();
-        let density = density
-            .map(|bitmap| upload_bitmap(arena, bitmap))
-            .transpose()?;
-        let bitmaps = Bitmaps {
-            len: self.len,
-            bits: self.bits,
-            others: self.others,
-            density,
-        };
-        let selection = Selection::new(arena, bitmaps, self.others_len)?;
-        let scalars = Scalars {
-            values: self.values,
-            map: Some(selection.map.read()),
-        };
-        let sorted = Sorted::new(arena, &needs.others, scalars)?;
-        let outcome = work(arena, &Selected { selection, sorted });
-        arena.rewind(mark);
-        outcome
-    }
+/// Runs `work` on the private variables that have a base.
+fn selected<T>(
+    arena: &mut Arena,
+    needs: &Needs,
+    aux: DeviceWitness,
+    density: Density<'_>,
+    work: impl FnOnce(&mut Arena, &Selected) -> Result<T, MsmError>,
+) -> Result<T, MsmError> {
+    let mark = arena.mark();
+    let density = match density {
+        Density::All => None,
+        Density::OnHost(bitmap) => Some(upload_bitmap(arena, bitmap)?),
+        Density::OnDevice(bitmap) => Some(bitmap),
+    };
+    let bitmaps = Bitmaps {
+        len: aux.len,
+        bits: aux.bits,
+        others: aux.others,
+        density,
+    };
+    let selection = Selection::new(arena, bitmaps, aux.others_len)?;
+    let scalars = Scalars {
+        values: aux.values,
+        map: Some(selection.map.read()),
+    };
+    let sorted = Sorted::new(arena, &needs.others, scalars)?;
+    let outcome = work(arena, &Selected { selection, sorted });
+    arena.rewind(mark);
+    outcome
 }
 
 /// Ones and others with the numbers of their bases, sorted once for all base sets.
@@ -314,28 +339,4 @@ impl Selected {
         let ones = sum_of_points::<C>(arena, ones, count, bases)?;
         Ok(ones + self.sorted.sum::<C>(arena, bases)?)
     }
-}
-
-fn upload<T: Element + Pod>(arena: &mut Arena, values: &[T]) -> Result<Global<T>, RuntimeError> {
-    let array = arena.take::<T>(values.len())?;
-    arena
-        .runtime()
-        .upload(array.address(), bytemuck::cast_slice(values))?;
-    Ok(array.read())
-}
-
-/// A bitmap in groups of 128 bits; the last one is filled with zeros.
-fn upload_bitmap(arena: &mut Arena, bitmap: &Bitmap) -> Result<Global<[u32; 4]>, RuntimeError> {
-    let words = bitmap.words();
-    let array = arena.take::<[u32; 4]>(bitmap.len().div_ceil(128))?;
-    let runtime = arena.runtime();
-    runtime.upload(array.address(), bytemuck::cast_slice(words))?;
-    if words.len() % 2 == 1 {
-        runtime.zero(array.address() + 8 * words.len() as u64, 8)?;
-    }
-    Ok(array.read())
-}
-
-fn bitmap_bytes(bits: usize) -> u64 {
-    Arena::bytes::<[u32; 4]>(bits.div_ceil(128))
 }
