@@ -84,6 +84,28 @@ impl Bitmap {
         self.len += count;
     }
 
+    /// Makes room for `bits` more bits.
+    pub fn reserve(&mut self, bits: usize) {
+        self.words.reserve(bits.div_ceil(64));
+    }
+
+    /// The `count` bits from bit `start` on, lowest first; `count` above 64 counts as 64. Bits at and
+    /// beyond the length read as zeros.
+    #[inline]
+    pub fn window(&self, start: usize, count: usize) -> u64 {
+        let word = |i: usize| self.words.get(i).copied().unwrap_or(0);
+        let (first, shift) = (start / 64, start % 64);
+        let mut bits = word(first) >> shift;
+        if shift > 0 {
+            bits |= word(first + 1) << (64 - shift);
+        }
+        if count < 64 {
+            bits & ((1 << count) - 1)
+        } else {
+            bits
+        }
+    }
+
     /// Sets bit `i`; an index at or beyond the length is ignored and answered with `false`.
     #[inline]
     pub fn set(&mut self, i: usize) -> bool {
@@ -161,14 +183,30 @@ impl Bitmap {
 
     /// Appends the bits of `other` from bit `start` on.
     pub fn append_from(&mut self, other: &Bitmap, start: usize) {
-        self.words
-            .reserve(other.len.saturating_sub(start).div_ceil(64));
-        let mut at = start;
-        while at < other.len {
-            let count = (64 - at % 64).min(other.len - at);
-            self.push_bits(other.words[at / 64] >> (at % 64), count);
-            at += count;
+        let count = other.len.saturating_sub(start);
+        let filling = (64 - self.len % 64) % 64;
+        if count <= filling {
+            self.push_bits(other.window(start, count), count);
+            return;
         }
+        // Once the last word is full, whole words follow, each from two of the other's.
+        self.push_bits(other.window(start, filling), filling);
+        let start = start + filling;
+        let (first, shift) = (start / 64, start % 64);
+        let source = &other.words[first..];
+        if shift == 0 {
+            self.words.extend_from_slice(source);
+        } else {
+            let pairs = source.windows(2);
+            self.words.reserve(source.len());
+            self.words
+                .extend(pairs.map(|pair| pair[0] >> shift | pair[1] << (64 - shift)));
+            let left = (other.len - start).div_ceil(64) - (source.len() - 1);
+            if left > 0 {
+                self.words.extend(source.last().map(|word| word >> shift));
+            }
+        }
+        self.len += count - filling;
     }
 }
 
@@ -215,10 +253,10 @@ mod tests {
 
     #[test]
     fn appending_at_any_offset_concatenates() {
-        for seed in 0..60u64 {
+        for seed in 0..600u64 {
             let mut rng = ChaCha20Rng::seed_from_u64(seed);
             let first_len = (rng.next_u32() % 150) as usize;
-            let second_len = (rng.next_u32() % 150) as usize;
+            let second_len = (rng.next_u32() % 300) as usize;
             let start = (rng.next_u32() % 80) as usize;
             let (x, y) = (
                 random_bits(&mut rng, first_len),
@@ -228,6 +266,21 @@ mod tests {
             map.append_from(&y.iter().copied().collect(), start);
             let expected: Bitmap = x.iter().chain(y.iter().skip(start)).copied().collect();
             assert_eq!(map, expected, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn windows_read_across_words_and_past_the_end() {
+        let mut rng = ChaCha20Rng::seed_from_u64(3);
+        let bits = random_bits(&mut rng, 150);
+        let map: Bitmap = bits.iter().copied().collect();
+        for start in 0..200 {
+            for count in 0..=64 {
+                let expected = (0..count)
+                    .filter(|i| bits.get(start + i) == Some(&true))
+                    .fold(0u64, |word, i| word | 1 << i);
+                assert_eq!(map.window(start, count), expected, "{count} from {start}");
+            }
         }
     }
 

@@ -81,6 +81,14 @@ impl CompactScalars {
         self.ranks.resize(self.is_other.words().len(), rank);
     }
 
+    /// Appends all of `bits` as zeros and ones.
+    pub fn append_bits(&mut self, bits: &Bitmap) {
+        let rank = self.others.len() as u32;
+        self.is_other.resize(self.is_other.len() + bits.len());
+        self.bits.append(bits);
+        self.ranks.resize(self.is_other.words().len(), rank);
+    }
+
     #[inline]
     fn start_word(&mut self) {
         if self.is_other.len().is_multiple_of(64) {
@@ -240,6 +248,22 @@ mod tests {
                 assert_eq!(compact.get(i), Some(*value), "seed {seed}, element {i}");
             }
             assert_eq!(compact.get(len), None, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn appending_bits_equals_pushing_them() {
+        for seed in 0..60u64 {
+            let mut rng = ChaCha20Rng::seed_from_u64(seed);
+            let len = (rng.next_u32() % 150) as usize;
+            let mut compact = CompactScalars::from(random_values(&mut rng, len).as_slice());
+            let bits: Bitmap = (0..rng.next_u32() % 200)
+                .map(|_| rng.next_u32() & 1 == 1)
+                .collect();
+            let mut expected = compact.clone();
+            bits.iter().for_each(|bit| expected.push_bit(bit));
+            compact.append_bits(&bits);
+            assert_eq!(compact, expected, "seed {seed}");
         }
     }
 
