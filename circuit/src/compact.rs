@@ -81,6 +81,38 @@ impl CompactScalars {
         self.ranks.resize(self.is_other.words().len(), rank);
     }
 
+    /// Appends any elements; 0 and 1 are recognised.
+    pub fn extend_from_slice(&mut self, values: &[Scalar]) {
+        for chunk in values.chunks(64) {
+            let (mut other, mut one) = (0u64, 0u64);
+            for (i, value) in chunk.iter().enumerate() {
+                let is_one = *value == Scalar::ONE;
+                one |= u64::from(is_one) << i;
+                other |= u64::from(!is_one && *value != Scalar::ZERO) << i;
+            }
+            self.push_chunk(chunk, other, one);
+        }
+    }
+
+    /// Appends at most 64 elements; `other` and `one` say what they are.
+    fn push_chunk(&mut self, chunk: &[Scalar], other: u64, one: u64) {
+        let rank = self.others.len() as u32;
+        let in_last_word = self.len().wrapping_neg() % 64;
+        self.is_other.push_bits(other, chunk.len());
+        self.bits.push_bits(one, chunk.len());
+        if self.ranks.len() < self.is_other.words().len() {
+            let before = other & ((1 << in_last_word) - 1);
+            self.ranks.push(rank + before.count_ones());
+        }
+        if other.count_ones() as usize == chunk.len() {
+            self.others.extend_from_slice(chunk);
+        } else {
+            let values = chunk.iter().enumerate();
+            let others = values.filter(|(i, _)| other >> i & 1 == 1);
+            self.others.extend(others.map(|(_, value)| *value));
+        }
+    }
+
     /// Appends all of `bits` as zeros and ones.
     pub fn append_bits(&mut self, bits: &Bitmap) {
         let rank = self.others.len() as u32;
@@ -248,6 +280,26 @@ mod tests {
                 assert_eq!(compact.get(i), Some(*value), "seed {seed}, element {i}");
             }
             assert_eq!(compact.get(len), None, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn extending_equals_pushing_each() {
+        for seed in 0..60u64 {
+            let mut rng = ChaCha20Rng::seed_from_u64(seed);
+            let (mut compact, mut expected) = (CompactScalars::new(), CompactScalars::new());
+            for _ in 0..6 {
+                let len = (rng.next_u32() % 150) as usize;
+                let mut values = random_values(&mut rng, len);
+                if rng.next_u32() & 1 == 1 {
+                    values
+                        .iter_mut()
+                        .for_each(|value| *value += Scalar::from(2));
+                }
+                compact.extend_from_slice(&values);
+                values.iter().for_each(|value| expected.push(*value));
+                assert_eq!(compact, expected, "seed {seed}");
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! storage-proofs keeps some of these fields private, so they are read into types of our own,
 //! checked, and then handed over through its public constructors.
 
+use cuzk_witness::porep;
 use filecoin_hashers::poseidon::{PoseidonDomain, PoseidonHasher};
 use filecoin_hashers::sha256::{Sha256Domain, Sha256Hasher};
 use filecoin_proofs::constants::{SectorShapeBase, SectorShapeSub8, SectorShapeTop2};
@@ -17,6 +18,7 @@ use storage_proofs_porep::stacked::{
 use crate::error::RequestError;
 use crate::kind::SectorSize;
 use crate::merkle::{Arities, Place, check_element, check_proof_of, check_same};
+use crate::native::path;
 use crate::shape::Shape;
 
 /// The inclusion proofs of a replica or column tree.
@@ -142,8 +144,19 @@ impl<T: Shape> OpenedColumn<T> {
         )
     }
 
-    fn into_proof(self) -> ColumnProof<TreeProof<T>> {
-        ColumnProof::new(self.column.index, self.column.rows, self.inclusion_proof)
+    fn to_proof(&self) -> ColumnProof<TreeProof<T>> {
+        ColumnProof::new(
+            self.column.index,
+            self.column.rows.clone(),
+            self.inclusion_proof.clone(),
+        )
+    }
+
+    fn to_native(&self) -> porep::Column {
+        porep::Column {
+            labels: self.column.rows.iter().map(|&row| row.into()).collect(),
+            path: path(&self.inclusion_proof),
+        }
     }
 }
 
@@ -253,30 +266,45 @@ impl<T: Shape> Challenge<T> {
     }
 
     /// storage-proofs' type for the same openings.
-    pub(crate) fn into_proof(self) -> stacked::Proof<T, Sha256Hasher> {
-        let into_columns = |columns: Vec<OpenedColumn<T>>| {
-            columns.into_iter().map(OpenedColumn::into_proof).collect()
-        };
-        let columns = self.replica_column_proofs;
-        let encoding = self.encoding_proof;
+    pub(crate) fn to_proof(&self) -> stacked::Proof<T, Sha256Hasher> {
+        let to_columns =
+            |columns: &[OpenedColumn<T>]| columns.iter().map(OpenedColumn::to_proof).collect();
+        let columns = &self.replica_column_proofs;
+        let encoding = &self.encoding_proof;
         stacked::Proof {
-            comm_d_proofs: self.comm_d_proofs,
-            comm_r_last_proof: self.comm_r_last_proof,
+            comm_d_proofs: self.comm_d_proofs.clone(),
+            comm_r_last_proof: self.comm_r_last_proof.clone(),
             replica_column_proofs: ReplicaColumnProof {
-                c_x: columns.c_x.into_proof(),
-                drg_parents: into_columns(columns.drg_parents),
-                exp_parents: into_columns(columns.exp_parents),
+                c_x: columns.c_x.to_proof(),
+                drg_parents: to_columns(&columns.drg_parents),
+                exp_parents: to_columns(&columns.exp_parents),
             },
             labeling_proofs: self
                 .labeling_proofs
-                .into_iter()
-                .map(|l| LabelingProof::new(l.layer_index, l.node, l.parents))
+                .iter()
+                .map(|l| LabelingProof::new(l.layer_index, l.node, l.parents.clone()))
                 .collect(),
             encoding_proof: EncodingProof::new(
                 encoding.layer_index,
                 encoding.node,
-                encoding.parents,
+                encoding.parents.clone(),
             ),
+        }
+    }
+
+    /// The values that the circuit's variables follow from.
+    pub(crate) fn to_native(&self) -> porep::Challenge {
+        let to_columns =
+            |columns: &[OpenedColumn<T>]| columns.iter().map(OpenedColumn::to_native).collect();
+        let columns = &self.replica_column_proofs;
+        porep::Challenge {
+            node: self.encoding_proof.node,
+            data: self.comm_d_proofs.leaf().into(),
+            data_path: path(&self.comm_d_proofs),
+            replica_path: path(&self.comm_r_last_proof),
+            column_path: path(&columns.c_x.inclusion_proof),
+            base_parents: to_columns(&columns.drg_parents),
+            expander_parents: to_columns(&columns.exp_parents),
         }
     }
 }

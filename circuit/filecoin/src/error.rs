@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use cuzk_circuit::CircuitError;
+use cuzk_witness::WitnessError;
+
 use crate::kind::{CircuitId, ProofKind, SectorSize};
 
 /// A name that stands for no proof kind, sector size or circuit.
@@ -155,6 +158,17 @@ pub enum RequestError {
         /// How many there are.
         partitions: usize,
     },
+    /// The vanilla proof of a partition leads to no witness.
+    #[error("partition {partition}: {source}")]
+    Witness {
+        /// The partition.
+        partition: usize,
+        /// What is wrong.
+        source: WitnessError,
+    },
+    /// Synthesis of the circuit failed.
+    #[error(transparent)]
+    Synthesis(CircuitError),
     /// storage-proofs refused the input.
     #[error("{action}: {message}")]
     StorageProofs {

@@ -3,7 +3,7 @@
 use crate::error::WitnessError;
 use crate::poseidon::Poseidons;
 use crate::sha256::sha256;
-use crate::tree::{Hasher, Path, message_words, pack_digest, path, push_all, push_decomposition};
+use crate::tree::{Hasher, Path, message_words, pack_digest, path, push_decomposition};
 use crate::word::Word;
 use crate::{Scalar, Witness};
 use cuzk_circuit::Bitmap;
@@ -198,7 +198,7 @@ impl Column {
     fn inclusion(&self, layers: usize, poseidons: &Poseidons) -> Result<Witness, WitnessError> {
         WitnessError::check_count("column labels", layers, self.labels.len())?;
         let mut out = Witness::default();
-        push_all(&self.labels, &mut out.aux);
+        out.aux.extend_from_slice(&self.labels);
         let tree = Hasher::Poseidon(poseidons);
         let hash = tree.hash(&self.labels, &mut out.aux)?;
         path(tree, hash, &self.path, &mut out)?;

@@ -72,6 +72,13 @@ impl Poseidon {
         self.width - 1
     }
 
+    /// How many variables the circuit allocates: three in an S-box, and its input from the second
+    /// round on, and the hash.
+    fn trace_len(&self) -> usize {
+        let rounds = 2 * self.half_full_rounds - 1;
+        3 * self.arity() + 4 * (rounds * self.width + self.sparse.len()) + 1
+    }
+
     /// Hashes `preimage` and appends what the circuit allocates; the last value is the hash.
     ///
     /// # Errors
@@ -82,6 +89,7 @@ impl Poseidon {
         aux: &mut CompactScalars,
     ) -> Result<Scalar, WitnessError> {
         WitnessError::check_count("Poseidon preimage", self.arity(), preimage.len())?;
+        let mut trace = Vec::with_capacity(self.trace_len());
         let mut buffer = [Scalar::ZERO; MAX_WIDTH];
         let state = &mut buffer[..self.width];
         let (first, keys) = self.keys.split_at(self.width);
@@ -92,12 +100,14 @@ impl Poseidon {
             .zip(&self.first_keys)
             .zip(&first[1..])
         {
-            *x = quintic(element + pre, aux) + post;
-            aux.push(*x);
+            *x = quintic(element + pre, &mut trace) + post;
+            trace.push(*x);
         }
-        let keys = self.first_half(state, keys, aux);
-        let keys = self.partial_rounds(state, keys, aux);
-        Ok(self.second_half(state, keys, aux))
+        let keys = self.first_half(state, keys, &mut trace);
+        let keys = self.partial_rounds(state, keys, &mut trace);
+        let hash = self.second_half(state, keys, &mut trace);
+        aux.extend_from_slice(&trace);
+        Ok(hash)
     }
 
     /// The full rounds before the partial ones, from the first matrix on.
@@ -105,11 +115,11 @@ impl Poseidon {
         &self,
         state: &mut [Scalar],
         mut keys: &'k [Scalar],
-        aux: &mut CompactScalars,
+        trace: &mut Vec<Scalar>,
     ) -> &'k [Scalar] {
         for _ in 1..self.half_full_rounds {
             multiply(state, &self.mds);
-            keys = self.full_round(state, keys, aux);
+            keys = self.full_round(state, keys, trace);
         }
         multiply(state, &self.pre_sparse);
         keys
@@ -119,13 +129,13 @@ impl Poseidon {
         &self,
         state: &mut [Scalar],
         keys: &'k [Scalar],
-        aux: &mut CompactScalars,
+        trace: &mut Vec<Scalar>,
     ) -> &'k [Scalar] {
         let (now, later) = keys.split_at(self.width);
         for (x, key) in state.iter_mut().zip(now) {
-            aux.push(*x);
-            *x = quintic(*x, aux) + key;
-            aux.push(*x);
+            trace.push(*x);
+            *x = quintic(*x, trace) + key;
+            trace.push(*x);
         }
         later
     }
@@ -134,7 +144,7 @@ impl Poseidon {
         &self,
         state: &mut [Scalar],
         keys: &'k [Scalar],
-        aux: &mut CompactScalars,
+        trace: &mut Vec<Scalar>,
     ) -> &'k [Scalar] {
         let (now, later) = keys.split_at(self.sparse.len());
         let mut current = [Limbs::default(); MAX_WIDTH];
@@ -144,9 +154,9 @@ impl Poseidon {
         }
         for (matrix, key) in self.sparse.iter().zip(now) {
             let x = scalar(current[0]);
-            aux.push(x);
-            let x = quintic(x, aux) + key;
-            aux.push(x);
+            trace.push(x);
+            let x = quintic(x, trace) + key;
+            trace.push(x);
             let x = limbs(&x);
             current[0] = x;
             let (column, row) = matrix.split_at(self.width);
@@ -169,16 +179,16 @@ impl Poseidon {
         &self,
         state: &mut [Scalar],
         mut keys: &[Scalar],
-        aux: &mut CompactScalars,
+        trace: &mut Vec<Scalar>,
     ) -> Scalar {
         for _ in 1..self.half_full_rounds {
-            keys = self.full_round(state, keys, aux);
+            keys = self.full_round(state, keys, trace);
             multiply(state, &self.mds);
         }
         for x in state.iter_mut() {
-            aux.push(*x);
-            *x = quintic(*x, aux);
-            aux.push(*x);
+            trace.push(*x);
+            *x = quintic(*x, trace);
+            trace.push(*x);
         }
         let mut last = [Limbs::default(); MAX_WIDTH];
         for (limb, x) in last.iter_mut().zip(&*state) {
@@ -188,18 +198,18 @@ impl Poseidon {
             &last[..self.width],
             &self.mds[self.width..2 * self.width],
         ));
-        aux.push(hash);
+        trace.push(hash);
         hash
     }
 }
 
 /// Appends square and fourth power of `x`; returns the fifth.
 #[inline]
-fn quintic(x: Scalar, aux: &mut CompactScalars) -> Scalar {
+fn quintic(x: Scalar, trace: &mut Vec<Scalar>) -> Scalar {
     let square = x.square();
-    aux.push(square);
+    trace.push(square);
     let fourth = square.square();
-    aux.push(fourth);
+    trace.push(fourth);
     fourth * x
 }
 

@@ -110,7 +110,7 @@ pub fn path(
     for siblings in &path.siblings {
         let bits = position_bits(siblings);
         out.aux.push_bits(index, bits);
-        push_all(siblings, &mut out.aux);
+        out.aux.extend_from_slice(siblings);
         node = climb(hasher, node, siblings, &mut index, &mut out.aux)?;
     }
     // Filecoin's indices have at most 31 bits, so one input takes them all.
@@ -160,13 +160,6 @@ fn climb(
 
 fn position_bits(siblings: &[Scalar]) -> usize {
     (siblings.len() + 1).trailing_zeros() as usize
-}
-
-/// Appends variables that have these values.
-pub fn push_all(values: &[Scalar], aux: &mut CompactScalars) {
-    for value in values {
-        aux.push(*value);
-    }
 }
 
 /// Inserts `node` at `position` among its siblings and appends what the circuit allocates.

@@ -2,7 +2,7 @@
 
 use crate::error::WitnessError;
 use crate::poseidon::Poseidons;
-use crate::tree::{Hasher, Path, allocated_path, push_all, push_decomposition, select};
+use crate::tree::{Hasher, Path, allocated_path, push_decomposition, select};
 use crate::{Scalar, Witness};
 use cuzk_circuit::{Bitmap, CompactScalars};
 use ff::Field;
@@ -75,9 +75,10 @@ pub fn append(
     let randomness = [partition.comm_d_new, partition.comm_r_old];
     let phi = poseidons.randomness.hash(&randomness, aux)?;
     let (root_old, root_new) = (partition.root_r_old, partition.root_r_new);
-    push_all(&[partition.comm_c, root_old, root_new], aux);
-    push_all(&partition.apex_leafs, aux);
-    path.iter().for_each(|siblings| push_all(siblings, aux));
+    aux.extend_from_slice(&[partition.comm_c, root_old, root_new]);
+    aux.extend_from_slice(&partition.apex_leafs);
+    path.iter()
+        .for_each(|siblings| aux.extend_from_slice(siblings));
     for root in [root_old, root_new] {
         poseidons.two.hash(&[partition.comm_c, root], aux)?;
     }
@@ -145,7 +146,7 @@ impl Partition {
         out.aux.push_bits(packed, bits);
         out.aux.push(Scalar::from(self.index));
         let commitments = [self.comm_r_old, self.comm_d_new, self.comm_r_new];
-        push_all(&commitments, &mut out.aux);
+        out.aux.extend_from_slice(&commitments);
         out.inputs.push(Scalar::from(packed));
         out.inputs.extend(commitments);
     }
@@ -208,7 +209,7 @@ impl Partition {
             let high = Scalar::from(challenge >> bits.saturating_sub(*count));
             let chosen = self.high_bits_select >> i & 1 == 1;
             let or_zero = if chosen { high } else { Scalar::ZERO };
-            push_all(&[high, or_zero], aux);
+            aux.extend_from_slice(&[high, or_zero]);
             selected += or_zero;
         }
         aux.push(selected);
@@ -231,10 +232,7 @@ impl Challenge {
         let rho = poseidons.randomness.hash(&[phi, high], &mut aux)?;
         let masked = self.leaf_d_new * rho;
         let leaf_r_new = self.leaf_r_old + masked;
-        push_all(
-            &[self.leaf_r_old, self.leaf_d_new, masked, leaf_r_new],
-            &mut aux,
-        );
+        aux.extend_from_slice(&[self.leaf_r_old, self.leaf_d_new, masked, leaf_r_new]);
         if leaf_r_new != self.leaf_r_new {
             return Err(WitnessError::Contradiction {
                 challenge: position,
@@ -247,14 +245,18 @@ impl Challenge {
             (leaf_r_new, &self.path_r_new),
         ] {
             let siblings = &path.siblings;
-            siblings.iter().for_each(|level| push_all(level, &mut aux));
+            siblings
+                .iter()
+                .for_each(|level| aux.extend_from_slice(level));
             allocated_path(tree, leaf, siblings, challenge, &mut aux)?;
         }
         let to_apex = bits - partition.index_bits - partition.apex_bits();
         let apex = challenge >> to_apex & (partition.apex_leafs.len() as u64 - 1);
         select(&partition.apex_leafs, apex as usize, &mut aux)?;
         let siblings = &self.path_d_new.siblings[..to_apex];
-        siblings.iter().for_each(|level| push_all(level, &mut aux));
+        siblings
+            .iter()
+            .for_each(|level| aux.extend_from_slice(level));
         allocated_path(
             Hasher::Sha256,
             self.leaf_d_new,

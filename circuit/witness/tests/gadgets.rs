@@ -10,7 +10,7 @@ use bellperson::gadgets::uint32::UInt32;
 use cuzk_circuit::{Bitmap, Compact};
 use cuzk_witness::sha256::sha256;
 use cuzk_witness::tree::{
-    Hasher, Path, allocated_path, insert, pack_digest, path, push_all, push_decomposition, select,
+    Hasher, Path, allocated_path, insert, pack_digest, path, push_decomposition, select,
 };
 use cuzk_witness::word::Word;
 use cuzk_witness::{Poseidon, Poseidons, Scalar, Witness};
@@ -306,7 +306,7 @@ fn compare_poseidon<A: Arity<Scalar>>(constants: &PoseidonConstants<Scalar, A>) 
             _ => scalars(&mut rng(seed), native.arity()),
         };
         let mut out = empty();
-        push_all(&preimage, &mut out.aux);
+        out.aux.extend_from_slice(&preimage);
         let hash = native.hash(&preimage, &mut out.aux).unwrap();
         let last = out.aux.compact(out.aux.len() - 1);
         assert!(matches!(last, Some(Compact::Other(value)) if *value == hash));
@@ -386,7 +386,7 @@ fn insertion_and_selection_equal_the_gadgets_at_every_position() {
             let node = Scalar::random(&mut rng);
             let mut out = empty();
             out.aux.push(node);
-            push_all(&others, &mut out.aux);
+            out.aux.extend_from_slice(&others);
             out.aux.push_bits(index, places.trailing_zeros() as usize);
             if is_insert {
                 let mut buffer = [Scalar::ZERO; 8];
@@ -491,13 +491,13 @@ fn compare_paths<T: 'static + MerkleTreeTrait>(hasher: Hasher<'_>, arities: &[us
             let mut scratch = empty();
             let root = path(hasher, leaf, &opened, &mut scratch).unwrap();
             let mut out = empty();
-            push_all(&[leaf, root], &mut out.aux);
+            out.aux.extend_from_slice(&[leaf, root]);
             if known {
                 out.aux.push_bits(index, nodes.trailing_zeros() as usize);
                 opened
                     .siblings
                     .iter()
-                    .for_each(|s| push_all(s, &mut out.aux));
+                    .for_each(|s| out.aux.extend_from_slice(s));
                 let found =
                     allocated_path(hasher, leaf, &opened.siblings, index, &mut out.aux).unwrap();
                 assert_eq!(found, root);

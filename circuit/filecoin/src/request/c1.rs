@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellperson::groth16::prepare_verifying_key;
-use cuzk_circuit::Scalar;
+use cuzk_circuit::{Scalar, Witness};
+use cuzk_witness::porep;
 use filecoin_hashers::poseidon::{PoseidonDomain, PoseidonHasher};
 use filecoin_hashers::sha256::{Sha256Domain, Sha256Hasher};
 use filecoin_hashers::{HashFunction, Hasher};
@@ -31,6 +32,7 @@ use crate::guard::guarded;
 use crate::kind::{CircuitId, ProofKind, SectorSize};
 use crate::merkle::{Arities, check_same, commitment};
 use crate::miner::prover_id;
+use crate::native::{WitnessPath, native, poseidons};
 use crate::registered::{SealVariant, seal_parts, seal_proof};
 use crate::shape::{Shape, porep_params};
 
@@ -242,7 +244,7 @@ struct PorepJob<T: Shape> {
     header: Header,
     params: stacked::PublicParams<T>,
     /// By partition and challenge.
-    vanilla: Vec<Vec<stacked::Proof<T, Sha256Hasher>>>,
+    vanilla: Vec<Vec<Challenge<T>>>,
 }
 
 impl<T: Shape> PorepJob<T> {
@@ -277,7 +279,7 @@ impl<T: Shape> PorepJob<T> {
         nodes: usize,
         k: usize,
         proofs: Vec<Challenge<T>>,
-    ) -> Result<Vec<stacked::Proof<T, Sha256Hasher>>, RequestError> {
+    ) -> Result<Vec<Challenge<T>>, RequestError> {
         let challenges = guarded("deriving the challenges", || {
             Ok::<_, String>(header.public.challenges(&params.challenges, nodes, Some(k)))
         })?;
@@ -293,7 +295,12 @@ impl<T: Shape> PorepJob<T> {
             proof.check(&place, challenge, params.num_layers, arities)?;
         }
         check_commitments(k, &proofs, &header.public)?;
-        Ok(proofs.into_iter().map(Challenge::into_proof).collect())
+        Ok(proofs)
+    }
+
+    /// Partition `k` in storage-proofs' type.
+    fn official(&self, k: usize) -> Vec<stacked::Proof<T, Sha256Hasher>> {
+        self.vanilla[k].iter().map(Challenge::to_proof).collect()
     }
 }
 
@@ -357,12 +364,36 @@ impl<T: Shape> Job for PorepJob<T> {
             <Compound<T> as CompoundProof<StackedDrg<'_, T, Sha256Hasher>, _>>::circuit(
                 &self.header.public,
                 (),
-                &self.vanilla[k],
+                &self.official(k),
                 &self.params,
                 Some(k),
             )
         })
         .map(T::porep)
+    }
+
+    fn native_witness(&self, k: usize, out: &mut Witness) -> Result<WitnessPath, RequestError> {
+        // storage-proofs hashes columns of two and of eleven layers.
+        if ![2, 11].contains(&self.params.num_layers) {
+            return Ok(WitnessPath::Generic);
+        }
+        let (Some(first), Some(tau)) = (self.vanilla[k].first(), &self.header.public.tau) else {
+            return Ok(WitnessPath::Generic);
+        };
+        native(k, || {
+            let partition = porep::Partition {
+                replica_id: self.header.public.replica_id.into(),
+                comm_d: tau.comm_d.into(),
+                comm_r: tau.comm_r.into(),
+                comm_r_last: first.comm_r_last().into(),
+                comm_c: first.comm_c().into(),
+                challenges: self.vanilla[k]
+                    .par_iter()
+                    .map(Challenge::to_native)
+                    .collect(),
+            };
+            porep::append(&partition, poseidons(), out)
+        })
     }
 
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, RequestError> {
@@ -402,7 +433,9 @@ impl<T: Shape> Job for PorepJob<T> {
             StackedDrg::<T, Sha256Hasher>::verify_all_partitions(
                 &self.params,
                 &self.header.public,
-                &self.vanilla,
+                &(0..self.vanilla.len())
+                    .map(|k| self.official(k))
+                    .collect::<Vec<_>>(),
             )
         })
     }

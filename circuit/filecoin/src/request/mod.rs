@@ -8,11 +8,12 @@ mod wire;
 
 use std::sync::Arc;
 
-use cuzk_circuit::Scalar;
+use cuzk_circuit::{Scalar, Witness};
 
 use crate::circuit::FilecoinCircuit;
 use crate::error::RequestError;
 use crate::kind::{CircuitId, ProofKind};
+use crate::native::WitnessPath;
 
 pub use c1::C1Origin;
 pub use wire::ProofRequest;
@@ -26,6 +27,9 @@ trait Job: Send + Sync {
     fn partitions(&self) -> usize;
     /// The circuit of partition `k`, which exists.
     fn circuit(&self, k: usize) -> Result<FilecoinCircuit, RequestError>;
+    /// Appends the witness of partition `k`, which exists, without a constraint system. Where there
+    /// is no generator for the circuit it appends nothing and says [`WitnessPath::Generic`].
+    fn native_witness(&self, k: usize, out: &mut Witness) -> Result<WitnessPath, RequestError>;
     /// The public inputs of partition `k`, which exists, without the leading one.
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, RequestError>;
     /// storage-proofs' verdict on a proof of the right length.
@@ -161,6 +165,35 @@ impl Request {
     pub fn circuit(&self, k: usize) -> Result<FilecoinCircuit, RequestError> {
         self.check_partition(k)?;
         self.job.circuit(k)
+    }
+
+    /// The witness of partition `k` in the memory of `arena`, whose contents are dropped: the same
+    /// values, in the same form, as [`FilecoinCircuit::witness_into`] gives for
+    /// [`Request::circuit`]. Uses all threads of the current rayon pool.
+    ///
+    /// Says whether a native generator made it, or the constraint system of the generic path where
+    /// there is no generator for the circuit.
+    ///
+    /// # Errors
+    /// There is no such partition, or the vanilla proof contradicts what the circuit derives from
+    /// it; `arena` is empty then.
+    pub fn witness_into(&self, k: usize, arena: &mut Witness) -> Result<WitnessPath, RequestError> {
+        self.check_partition(k)?;
+        arena.clear();
+        arena.inputs.push(Scalar::from(1));
+        let result = self.job.native_witness(k, arena).and_then(|path| {
+            if path == WitnessPath::Generic {
+                let circuit = self.job.circuit(k)?;
+                circuit
+                    .witness_into(arena)
+                    .map_err(RequestError::Synthesis)?;
+            }
+            Ok(path)
+        });
+        if result.is_err() {
+            arena.clear();
+        }
+        result
     }
 
     /// The public inputs of partition `k` in the circuit's order, without the leading one.

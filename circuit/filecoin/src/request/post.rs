@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use bellperson::groth16::{Proof, prepare_verifying_key, verify_proof};
 use blstrs::Bls12;
-use cuzk_circuit::Scalar;
+use cuzk_circuit::{Scalar, Witness};
+use cuzk_witness::post as native_post;
 use filecoin_hashers::poseidon::{PoseidonDomain, PoseidonHasher};
 use filecoin_hashers::{Domain, HashFunction, Hasher};
 use filecoin_proofs::{
@@ -35,6 +36,7 @@ use crate::merkle::{
     check_element, check_proof, check_same, element, hex, is_canonical, tree_arities,
 };
 use crate::miner::prover_id;
+use crate::native::{WitnessPath, native, path, poseidons};
 use crate::shape::{Shape, post_params};
 
 /// The fields of a space-time request after their lengths are checked.
@@ -352,6 +354,21 @@ impl<T: Shape> PostJob<T> {
         Ok(inputs)
     }
 
+    /// The values that the variables of a sector of `public` follow from.
+    fn native_sector(&self, slot: usize) -> native_post::Sector {
+        let proof = &self.proof.sectors[slot];
+        native_post::Sector {
+            comm_r: self.public.sectors[slot].comm_r.into(),
+            comm_c: proof.comm_c.into(),
+            comm_r_last: proof.comm_r_last.into(),
+            openings: proof
+                .inclusion_proofs
+                .iter()
+                .map(|inclusion| (inclusion.leaf().into(), path(inclusion)))
+                .collect(),
+        }
+    }
+
     /// Checks a later partition under the first challenge rule, which `verify_window_post` cannot.
     fn verify_partition(&self, proof: &[u8]) -> Result<bool, RequestError> {
         let inputs = self.public_inputs(0)?;
@@ -393,6 +410,14 @@ impl<T: Shape> Job for PostJob<T> {
             )
         })
         .map(T::post)
+    }
+
+    fn native_witness(&self, k: usize, out: &mut Witness) -> Result<WitnessPath, RequestError> {
+        let (slots, sectors) = (self.proof.sectors.len(), self.public.sectors.len());
+        native(k, || {
+            let sector = |slot| self.native_sector(slot);
+            native_post::append(slots, sectors, sector, poseidons(), out)
+        })
     }
 
     fn public_inputs(&self, _: usize) -> Result<Vec<Scalar>, RequestError> {

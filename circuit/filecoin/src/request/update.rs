@@ -1,6 +1,7 @@
 //! Empty sector updates ("snap deals") from bincode partition proofs.
 
-use cuzk_circuit::Scalar;
+use cuzk_circuit::{Scalar, Witness};
+use cuzk_witness::update as native_update;
 use filecoin_hashers::poseidon::PoseidonHasher;
 use filecoin_hashers::{HashFunction, Hasher};
 use filecoin_proofs::{
@@ -9,6 +10,8 @@ use filecoin_proofs::{
 use rayon::prelude::*;
 use storage_proofs_core::compound_proof::CompoundProof;
 use storage_proofs_core::merkle::MerkleProofTrait;
+use storage_proofs_update::constants::{h_select, hs};
+use storage_proofs_update::vanilla::ChallengeProof;
 use storage_proofs_update::{
     Challenges, EmptySectorUpdate, EmptySectorUpdateCircuit, EmptySectorUpdateCompound,
     PartitionProof, PublicInputs, PublicParams,
@@ -21,6 +24,7 @@ use crate::error::RequestError;
 use crate::guard::guarded;
 use crate::kind::SectorSize;
 use crate::merkle::{Arities, Place, check_element, check_proof_of, check_same, commitment};
+use crate::native::{WitnessPath, native, path, poseidons};
 use crate::shape::Shape;
 
 /// The fields of an update request after their lengths are checked.
@@ -85,6 +89,38 @@ impl<T: Shape> UpdateJob<T> {
             comm_d_new: fields.comm_d_new,
             vanilla,
         })
+    }
+}
+
+impl<T: Shape> UpdateJob<T> {
+    /// The values that a partition's variables follow from; its challenges share the first's roots.
+    fn native_partition(&self, k: usize, first: &ChallengeProof<T>) -> native_update::Partition {
+        let (params, public, proof) = (&self.params, &self.public, &self.vanilla[k]);
+        native_update::Partition {
+            index: k as u64,
+            index_bits: params.partition_bit_len,
+            high_bits: hs(params.sector_nodes).to_vec(),
+            high_bits_select: h_select(params.sector_nodes, public.h),
+            comm_r_old: public.comm_r_old.into(),
+            comm_d_new: public.comm_d_new.into(),
+            comm_r_new: public.comm_r_new.into(),
+            comm_c: proof.comm_c.into(),
+            root_r_old: first.proof_r_old.root().into(),
+            root_r_new: first.proof_r_new.root().into(),
+            apex_leafs: proof.apex_leafs.iter().map(|&leaf| leaf.into()).collect(),
+            challenges: proof
+                .challenge_proofs
+                .par_iter()
+                .map(|opened| native_update::Challenge {
+                    leaf_r_old: opened.proof_r_old.leaf().into(),
+                    path_r_old: path(&opened.proof_r_old),
+                    leaf_d_new: opened.proof_d_new.leaf().into(),
+                    path_d_new: path(&opened.proof_d_new),
+                    leaf_r_new: opened.proof_r_new.leaf().into(),
+                    path_r_new: path(&opened.proof_r_new),
+                })
+                .collect(),
+        }
     }
 }
 
@@ -214,6 +250,16 @@ impl<T: Shape> Job for UpdateJob<T> {
             )
         })
         .map(T::update)
+    }
+
+    fn native_witness(&self, k: usize, out: &mut Witness) -> Result<WitnessPath, RequestError> {
+        let Some(first) = self.vanilla[k].challenge_proofs.first() else {
+            return Ok(WitnessPath::Generic);
+        };
+        native(k, || {
+            let partition = self.native_partition(k, first);
+            native_update::append(&partition, poseidons(), out)
+        })
     }
 
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, RequestError> {
