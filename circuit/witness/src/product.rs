@@ -40,10 +40,10 @@ impl ProductSum {
     #[inline]
     pub fn add(&mut self, x: &Limbs, y: &Limbs) {
         let mut high = 0;
-        for i in 0..4 {
+        for (i, x) in x.iter().enumerate() {
             let mut carry = 0;
-            for j in 0..4 {
-                carry = step(&mut self.0[i + j], x[i], y[j], carry);
+            for (limb, y) in self.0[i..].iter_mut().zip(y) {
+                carry = step(limb, *x, *y, carry);
             }
             high = add_carries(&mut self.0[i + 4], carry, high);
         }
@@ -59,8 +59,8 @@ impl ProductSum {
         for i in 0..4 {
             let factor = sum[i].wrapping_mul(INVERSE);
             let mut carry = 0;
-            for j in 0..4 {
-                carry = step(&mut sum[i + j], factor, MODULUS[j], carry);
+            for (limb, modulus) in sum[i..].iter_mut().zip(MODULUS) {
+                carry = step(limb, factor, modulus, carry);
             }
             high = add_carries(&mut sum[i + 4], carry, high);
         }
