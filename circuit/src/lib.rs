@@ -35,10 +35,11 @@
 //! # Ok::<(), cuzk_circuit::CircuitError>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod assignment;
 mod bitmap;
+mod census;
 mod check;
 mod compact;
 mod compiled;
@@ -52,6 +53,7 @@ mod witness;
 pub use assignment::{Assignment, Densities, Witness};
 pub use bitmap::Bitmap;
 pub use blstrs::Scalar;
+pub use census::Component;
 pub use check::check;
 pub use compact::{Compact, CompactScalars};
 pub use compiled::{

@@ -31,6 +31,11 @@ pub trait ConstraintVisitor: Send {
     /// together.
     fn enter(&mut self) {}
 
+    /// As [`ConstraintVisitor::enter`], for a visitor that wants the namespace's name.
+    fn enter_named(&mut self, _name: impl FnOnce() -> String) {
+        self.enter();
+    }
+
     /// The innermost namespace ends.
     fn leave(&mut self) {}
 }
@@ -171,12 +176,12 @@ impl<V: ConstraintVisitor> ConstraintSystem<Scalar> for StreamSystem<'_, V> {
         }
     }
 
-    fn push_namespace<NR, N>(&mut self, _: N)
+    fn push_namespace<NR, N>(&mut self, name: N)
     where
         NR: Into<String>,
         N: FnOnce() -> NR,
     {
-        self.visitor.enter();
+        self.visitor.enter_named(|| name().into());
     }
 
     fn pop_namespace(&mut self) {

@@ -19,7 +19,8 @@
 //! where C is not recorded. The digest covers the sections, the checksum the rest and the
 //! digest, so together they cover every byte that is read.
 
-use super::layout::{FileWords, Section, Tables, Terms};
+use super::layout::{FileBytes, Section, Tables, Terms};
+use super::map::MappedFile;
 use super::validate::validate;
 use super::{CompiledCircuit, CompiledError};
 use crate::{Scalar, Shape};
@@ -27,7 +28,7 @@ use bellpepper_core::Circuit;
 use bytemuck::Pod;
 use ff::PrimeField;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +46,7 @@ const IDENTITY: usize = CHECKSUM + 32;
 const ALIGNMENT: usize = 64;
 const LONGEST_IDENTITY: u32 = 4096;
 /// As much of a file as tells its kind.
-const HEAD_BYTES: u64 = 64;
+const HEAD_BYTES: usize = 64;
 /// Counts from here on cannot be numbered by the tables.
 const TOO_MANY: [u64; 3] = [(1 << 32) + 1, 1 << 31, 1 << 31];
 
@@ -184,23 +185,17 @@ impl CompiledCircuit {
     }
 
     /// Opens the compiled circuit at `path` and checks all of it: version, identity, checksum,
-    /// digest and the consistency of its tables. The tables stay in the bytes that were read.
+    /// digest and the consistency of its tables. The file is mapped, and the tables stay in it.
     ///
     /// # Errors
     /// [`CompiledError::Io`], [`CompiledError::Format`] for a damaged file or another version,
     /// [`CompiledError::WrongCircuit`] when it holds another circuit than `identity`.
     pub fn open(path: impl AsRef<Path>, identity: &str) -> Result<Self, CompiledError> {
         let path = path.as_ref();
-        let mut file = File::open(path).map_err(io_error(path, "open"))?;
-        // The head alone first: a large file of another kind is not worth reading.
-        let head = Opened {
-            path,
-            words: read_words(&mut file, HEAD_BYTES).map_err(io_error(path, "read"))?,
-        };
-        head.check_kind()?;
-        file.rewind().map_err(io_error(path, "read"))?;
-        let words = read_words(&mut file, u64::MAX).map_err(io_error(path, "read"))?;
-        Opened { path, words }.decode(identity)
+        let file = File::open(path).map_err(io_error(path, "open"))?;
+        let file = MappedFile::new(&file).map_err(io_error(path, "map"))?;
+        let file = Arc::new(file);
+        Opened { path, file }.decode(identity)
     }
 }
 
@@ -281,34 +276,15 @@ fn io_error(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) ->
     }
 }
 
-/// The bytes of a file in aligned memory.
-struct FileBytes {
-    words: FileWords,
-    len: usize,
-}
-
-/// Reads a file, but at most `limit` bytes of it.
-fn read_words(file: &mut File, limit: u64) -> std::io::Result<FileBytes> {
-    let len = file.metadata()?.len().min(limit);
-    let len = usize::try_from(len).map_err(std::io::Error::other)?;
-    let mut words = vec![0u64; len.div_ceil(8)];
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    file.read_exact(&mut bytes[..len])?;
-    Ok(FileBytes {
-        words: Arc::new(words),
-        len,
-    })
-}
-
 /// A file under inspection.
 struct Opened<'p> {
     path: &'p Path,
-    words: FileBytes,
+    file: FileBytes,
 }
 
 impl Opened<'_> {
     fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words.words)[..self.words.len]
+        &self.file
     }
 
     fn wrong(
@@ -380,7 +356,7 @@ impl Opened<'_> {
     }
 
     fn check_kind(&self) -> Result<(), CompiledError> {
-        self.check_length(HEAD_BYTES as usize)?;
+        self.check_length(HEAD_BYTES)?;
         let magic = &self.bytes()[..8];
         if *magic != *MAGIC {
             return Err(self.wrong("magic", 0, hex(MAGIC), hex(magic)));
@@ -433,9 +409,9 @@ impl Opened<'_> {
         let at = SECTION_TABLE + 16 * k;
         let (start, len) = (self.u64_at(at), self.u64_at(at + 8));
         match start.checked_add(len) {
-            Some(end) if end <= self.words.len as u64 => Ok(start as usize..end as usize),
+            Some(end) if end <= self.bytes().len() as u64 => Ok(start as usize..end as usize),
             _ => {
-                let expected = format!("a section within {} bytes", self.words.len);
+                let expected = format!("a section within {} bytes", self.bytes().len());
                 Err(self.wrong("section", at, expected, format!("{start} + {len}")))
             }
         }
@@ -480,7 +456,7 @@ impl Opened<'_> {
         field: &'static str,
         range: &Range<usize>,
     ) -> Result<Section<T>, CompiledError> {
-        Section::in_file(&self.words.words, range.clone()).ok_or_else(|| {
+        Section::in_file(&self.file, range.clone()).ok_or_else(|| {
             let size = size_of::<T>();
             let expected = format!("an aligned array of {size}-byte entries");
             self.wrong(

@@ -1,5 +1,6 @@
 //! The flat tables of a compiled circuit, as they lie in memory, in files and on devices.
 
+use super::map::MappedFile;
 use bytemuck::{Pod, Zeroable};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -104,15 +105,15 @@ impl Tables {
     }
 }
 
-/// The words of an opened file; all its tables are views into them.
-pub(super) type FileWords = Arc<Vec<u64>>;
+/// An opened file; all its tables are views into it.
+pub(super) type FileBytes = Arc<MappedFile>;
 
 /// An array of its own or one that lies in an opened file.
 #[derive(Clone, Debug)]
 pub(super) enum Section<T> {
     Owned(Vec<T>),
     InFile {
-        file: FileWords,
+        file: FileBytes,
         bytes: Range<usize>,
     },
 }
@@ -126,8 +127,8 @@ impl<T> Default for Section<T> {
 impl<T: Pod> Section<T> {
     /// The array at `bytes` of `file`, if the range lies inside, is aligned and holds whole
     /// elements.
-    pub fn in_file(file: &FileWords, bytes: Range<usize>) -> Option<Self> {
-        let slice = bytemuck::cast_slice::<u64, u8>(file).get(bytes.clone())?;
+    pub fn in_file(file: &FileBytes, bytes: Range<usize>) -> Option<Self> {
+        let slice = file.get(bytes.clone())?;
         bytemuck::try_cast_slice::<u8, T>(slice).ok()?;
         Some(Section::InFile {
             file: file.clone(),
@@ -142,10 +143,7 @@ impl<T: Pod> Deref for Section<T> {
     fn deref(&self) -> &[T] {
         match self {
             Section::Owned(values) => values,
-            Section::InFile { file, bytes } => {
-                let all = bytemuck::cast_slice::<u64, u8>(file);
-                bytemuck::cast_slice(&all[bytes.clone()])
-            }
+            Section::InFile { file, bytes } => bytemuck::cast_slice(&file[bytes.clone()]),
         }
     }
 }

@@ -33,10 +33,13 @@ mod file;
 mod flatten;
 mod items;
 mod layout;
+#[allow(unsafe_code)]
+mod map;
 mod outside;
 mod recorder;
 mod repeats;
 mod replay;
+mod survey;
 mod validate;
 mod wide;
 
@@ -44,6 +47,7 @@ pub use error::CompiledError;
 pub use file::Origin;
 pub use layout::{INPUT, Instance, Template};
 
+use crate::census::{Census, Component};
 use crate::stream::stream_circuit;
 use crate::{Assignment, Densities, Scalar, Shape, Witness};
 use bellpepper_core::Circuit;
@@ -124,7 +128,30 @@ impl CompiledCircuit {
     ) -> Result<Self, CompiledError> {
         let mut recorder = recorder::Recorder::<WITH_C>::new();
         stream_circuit(circuit, &mut recorder)?;
-        let recording = recorder.finish()?;
+        Self::of_recording(identity, recorder.finish()?)
+    }
+
+    /// As [`CompiledCircuit::record`], and counts the circuit's parts in the same pass, C included.
+    ///
+    /// # Errors
+    /// As [`CompiledCircuit::record`].
+    pub fn record_with_census<C: Circuit<Scalar>>(
+        identity: impl Into<String>,
+        circuit: C,
+    ) -> Result<(Self, Component), CompiledError> {
+        let mut both = survey::Survey {
+            recorder: recorder::Recorder::<false>::new(),
+            census: Census::new(),
+        };
+        stream_circuit(circuit, &mut both)?;
+        let compiled = Self::of_recording(identity.into(), both.recorder.finish()?)?;
+        Ok((compiled, both.census.finish()))
+    }
+
+    fn of_recording(
+        identity: String,
+        recording: recorder::Recording,
+    ) -> Result<Self, CompiledError> {
         let (tables, coefficients) = build::build(&recording)?;
         let mut shape = Shape {
             constraints: recording.constraints as usize,
