@@ -1,5 +1,8 @@
 //! What the command line accepts.
 
+#[cfg(feature = "serve")]
+pub mod daemon;
+
 use clap::{Args, Parser, Subcommand};
 use cuzk_filecoin::{ProofKind, SectorSize};
 use cuzk_prover::Device;
@@ -41,6 +44,16 @@ pub enum Command {
     /// Measure one part of the work
     #[command(subcommand)]
     Bench(Bench),
+    /// Run the daemon: gRPC service cuzk.v1.ProvingEngine, status over HTTP
+    #[cfg(feature = "serve")]
+    Serve(daemon::Serve),
+    /// Check or show the daemon's configuration
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Config(daemon::Config),
+    #[cfg(feature = "serve")]
+    #[command(flatten)]
+    Client(daemon::Client),
 }
 
 #[derive(Args)]
@@ -169,6 +182,9 @@ pub enum Bench {
     Synth(BenchSynth),
     /// Time whole proofs of a synthetic circuit, without synthesis
     Groth16(BenchGroth16),
+    /// Send a stream of jobs through a daemon: proofs per hour, latencies, device busy share
+    #[cfg(feature = "serve")]
+    Pipeline(daemon::BenchPipeline),
 }
 
 #[derive(Args)]

@@ -84,6 +84,18 @@ pub enum Error {
         /// The first input that differs, counted from 0 without the constant one.
         input: usize,
     },
+    /// The daemon's configuration is wrong.
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Config(#[from] crate::config::ConfigError),
+    /// The daemon did not start, or ended early.
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Serve(#[from] crate::serve::ServeError),
+    /// A daemon could not be asked, or refused.
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Client(#[from] crate::client::ClientError),
     /// An option's value is wrong in a way that only the command can tell.
     #[error("--{option}: expected {expected}, found {found}")]
     Option {

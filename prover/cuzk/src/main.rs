@@ -2,9 +2,19 @@
 
 mod arguments;
 mod bench;
+#[cfg(feature = "serve")]
+mod client;
 mod commands;
+#[cfg(feature = "serve")]
+mod config;
 mod error;
+#[cfg(feature = "serve")]
+mod net;
 mod output;
+#[cfg(feature = "serve")]
+mod rpc;
+#[cfg(feature = "serve")]
+mod serve;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -20,16 +20,16 @@ impl Output {
     /// Prints the result: `value` as one JSON line, or `text`.
     pub fn result(&self, value: &Value, text: &str) {
         if self.json {
-            println!("{value}");
+            print_line(&value.to_string());
         } else {
-            println!("{text}");
+            print_line(text);
         }
     }
 
     /// Prints a failure on standard error (and as JSON on standard output when asked for).
     pub fn failure(&self, error: &Error) {
         if self.json {
-            println!("{}", json!({"error": error.to_string()}));
+            print_line(&json!({"error": error.to_string()}).to_string());
         }
         eprintln!("cuzk: {error}");
     }
@@ -47,6 +47,29 @@ impl Output {
         bar.enable_steady_tick(Duration::from_millis(120));
         Progress(bar)
     }
+
+    /// A bar for work of a known amount; silent where standard error is no terminal.
+    #[cfg(feature = "serve")]
+    pub fn bar(&self, total: u64, of: &str) -> ProgressBar {
+        if self.json || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style =
+            ProgressStyle::with_template("{bar:40} {pos} of {len} {msg} [{elapsed}, {eta} left]");
+        let bar = ProgressBar::new(total).with_message(of.to_owned());
+        style.map_or(bar.clone(), |s| bar.with_style(s))
+    }
+}
+
+/// Prints a line; whoever closed the pipe does not want it.
+fn print_line(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Bytes for people: two hexadecimal digits each.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Removes its line when dropped.

@@ -13,6 +13,8 @@ pub fn run(arguments: &Bench, output: &Output) -> Result<(), Error> {
     match arguments {
         Bench::Synth(arguments) => synth::run(arguments, output),
         Bench::Groth16(arguments) => groth16::run(arguments, output),
+        #[cfg(feature = "serve")]
+        Bench::Pipeline(arguments) => crate::client::pipeline::run(arguments, output),
     }
 }
 

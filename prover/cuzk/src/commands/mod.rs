@@ -4,6 +4,8 @@ mod gpu;
 mod params;
 mod prove;
 mod sector;
+#[cfg(feature = "serve")]
+mod serve;
 mod verify;
 
 use crate::arguments::{Arguments, Command};
@@ -20,6 +22,12 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Sector(sector) => sector::run(&sector, output),
         Command::Gpu(gpu) => gpu::run(&gpu, output),
         Command::Bench(bench) => bench::run(&bench, output),
+        #[cfg(feature = "serve")]
+        Command::Serve(serve) => serve::run(&serve, output),
+        #[cfg(feature = "serve")]
+        Command::Config(config) => serve::run_config(&config, output),
+        #[cfg(feature = "serve")]
+        Command::Client(command) => crate::client::run(&command, output),
     }
 }
 

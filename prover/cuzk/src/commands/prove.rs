@@ -1,7 +1,8 @@
 //! `cuzk prove`: an input file to verified proof bytes.
 
 use super::{check_folder, open_request, params_dir, write_file};
-use crate::{arguments::Prove, error::Error, output::Output};
+use crate::output::{Output, hex};
+use crate::{arguments::Prove, error::Error};
 use cuzk_circuit::Assignment;
 use cuzk_filecoin::Request;
 use cuzk_prover::timeline::{Span, Timeline};
@@ -140,8 +141,4 @@ impl Work<'_> {
             input: same,
         })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
