@@ -38,6 +38,7 @@ pub mod shipped;
 pub mod evaluate;
 pub mod examples;
 pub mod fields;
+pub mod fixed_base;
 pub mod msm;
 pub mod ntt;
 pub mod primitives;

@@ -177,6 +177,22 @@ impl<C: DeviceCurve, G: Gpu> Slot<C, G> {
         self.finish(m, dx, dy);
     }
 
+    /// self += (x, y), every case but the identity, whose coordinates do not exist.
+    #[inline(always)]
+    pub fn add_affine<M: Multiplier<C::Base>>(self, m: &M, x: &C::Base, y: &C::Base) {
+        let zz = self.coordinate(ZZ);
+        if zz.is_zero() {
+            self.set(X, *x);
+            self.set(Y, *y);
+            self.set(ZZ, <C::Base as FieldOps>::ONE);
+            self.set(ZZZ, <C::Base as FieldOps>::ONE);
+            return;
+        }
+        let dx = m.mul(x, &zz).sub(&self.coordinate(X));
+        let dy = m.mul(y, &self.coordinate(ZZZ)).sub(&self.coordinate(Y));
+        self.finish(m, dx, dy);
+    }
+
     /// The end of an addition over a common denominator, dx and dy being the differences of the
     /// numerators. Equal points take their tangent instead; opposite points end with ZZ = 0.
     #[inline(always)]
