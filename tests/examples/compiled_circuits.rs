@@ -1,12 +1,12 @@
 //! Measures compiled circuits: recording, size, evaluation against direct synthesis.
 //!
 //! `cargo run --release -p cuzk-tests --example compiled_circuits -- [--record-only] [--counts]
-//! [--low-memory] [--repeat N] CIRCUIT…` with circuits such as `porep-2k`, `winning-32g`,
+//! [--with-c] [--keep FOLDER] [--low-memory] [--repeat N] CIRCUIT…` with circuits such as `porep-2k`, `winning-32g`,
 //! `wpost-2k`, `snap-32g`.
 //!
 //! Without `--record-only`, one partition of a fabricated sector is synthesised both ways,
 //! interleaved, and the results are compared bit for bit; with `--low-memory` by their hashes, so
-//! that only one assignment is held at a time. `--counts` checks the recorded counts against a
+//! that only one assignment is held at a time. `--with-c` records C, too; `--keep` keeps the files. `--counts` checks the recorded counts against a
 //! count of the circuit itself.
 
 use cuzk_circuit::{Assignment, CompiledCircuit, shape, synthesize_into, witness_into};
@@ -15,6 +15,7 @@ use cuzk_filecoin::{CircuitId, Request};
 use ff::PrimeField;
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 use std::time::Instant;
 
 #[derive(Default)]
@@ -22,6 +23,8 @@ struct Options {
     record_only: bool,
     counts: bool,
     low_memory: bool,
+    with_c: bool,
+    keep: Option<PathBuf>,
     repeat: usize,
 }
 
@@ -37,6 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--record-only" => options.record_only = true,
             "--counts" => options.counts = true,
             "--low-memory" => options.low_memory = true,
+            "--with-c" => options.with_c = true,
+            "--keep" => options.keep = Some(arguments.next().ok_or("--keep FOLDER")?.into()),
             "--repeat" => options.repeat = arguments.next().ok_or("--repeat N")?.parse()?,
             name => circuits.push(name.parse::<CircuitId>()?),
         }
@@ -54,7 +59,11 @@ fn record(id: CircuitId, options: &Options) -> Result<CompiledCircuit, Box<dyn E
     println!("== {id}");
     reset_peak_memory();
     let blank = id.blank_circuit()?;
-    let recorded = timed("record", || CompiledCircuit::record(id.to_string(), blank)).0;
+    let recorded = timed("record", || match options.with_c {
+        true => CompiledCircuit::record_with_c(id.to_string(), blank),
+        false => CompiledCircuit::record(id.to_string(), blank),
+    });
+    let recorded = recorded.0;
     let compiled = recorded?;
     println!("  peak memory {} MiB", peak_memory()? >> 10);
     println!("  {:?}", compiled.shape());
@@ -62,15 +71,22 @@ fn record(id: CircuitId, options: &Options) -> Result<CompiledCircuit, Box<dyn E
     if options.counts {
         let blank = id.blank_circuit()?;
         let mut counts = timed("counts", || shape(blank)).0?;
-        counts.nonzeros[2] = 0;
+        if !options.with_c {
+            counts.nonzeros[2] = 0;
+        }
         if *compiled.shape() != counts {
             return Err("the compiled circuit has other counts".into());
         }
     }
-    let file = std::env::temp_dir().join(format!("{id}-{}.circuit", std::process::id()));
+    let file = match &options.keep {
+        Some(folder) => folder.join(format!("{id}.circuit")),
+        None => std::env::temp_dir().join(format!("{id}-{}.circuit", std::process::id())),
+    };
     timed("save", || compiled.save(&file)).0?;
     let opened = timed("open", || CompiledCircuit::open(&file, &id.to_string())).0;
-    std::fs::remove_file(&file)?;
+    if options.keep.is_none() {
+        std::fs::remove_file(&file)?;
+    }
     Ok(opened?)
 }
 

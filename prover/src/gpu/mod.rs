@@ -2,6 +2,7 @@
 
 mod backend;
 pub mod evaluate;
+pub(crate) mod fixed_base;
 pub mod msm;
 pub mod ntt;
 mod proof;

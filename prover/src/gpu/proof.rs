@@ -94,7 +94,7 @@ pub fn sums(
     arena: &mut Arena,
     span: &Span,
 ) -> Result<Sums, Box<dyn Error + Send + Sync>> {
-    let points = job.params.decode(crate::SubgroupCheck::Full)?;
+    let points = job.params.input_points()?;
     thread::scope(|scope| {
         // The few inputs are summed on the host while the device works.
         let inputs = scope.spawn(|| Inputs::sum(points, &job.assignment));

@@ -5,7 +5,11 @@ use std::sync::{Arc, Weak};
 use cuzk_field::{G1Affine, G2Affine, casts};
 use cuzk_kernels::runtime::{DeviceBuffer, Runtime, RuntimeError};
 
-use crate::{Params, ParamsError, SubgroupCheck, timeline::Span};
+use crate::{
+    Params, ParamsError, SubgroupCheck,
+    setup::{DevicePoints, SetupError},
+    timeline::Span,
+};
 
 /// The points of one circuit's parameters on one device, affine, in Montgomery form.
 pub struct Resident {
@@ -29,31 +33,55 @@ pub enum ResidentError {
     /// The parameters are bad.
     #[error(transparent)]
     Params(#[from] ParamsError),
+    /// The parameters could not be made on the device.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The device failed or has no room.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
 }
 
 impl Resident {
-    /// Decodes and checks the points, unless that is done, and copies them to the device.
+    /// Decodes and checks the points, unless that is done, and copies them to the device; the points of
+    /// [`crate::setup::prepare`] are made there.
     ///
     /// # Errors
-    /// When a point is bad, or the device fails or has no room.
+    /// When a point is bad or cannot be made, or the device fails or has no room.
     pub fn new(
         runtime: &Arc<dyn Runtime>,
         params: &Arc<Params>,
         span: &Span,
     ) -> Result<Self, ResidentError> {
+        let counts = params.counts();
+        let g1_points = counts.h + counts.l + counts.a + counts.b;
+        let bytes = 96 * g1_points as u64 + 192 * counts.b as u64;
+        let params_here = Arc::downgrade(params);
+        if let Some(generator) = params.generator() {
+            let DevicePoints {
+                h,
+                l,
+                a,
+                b_g1,
+                b_g2,
+            } = generator.on_device(runtime, span)?;
+            return Ok(Resident {
+                params: params_here,
+                bytes,
+                h,
+                l,
+                a,
+                b_g1,
+                b_g2,
+            });
+        }
         let points = span.time("decode and check", || params.decode(SubgroupCheck::Full))?;
         let _upload = span.child("upload");
         let g1 = |points: &[blstrs::G1Affine]| {
             DeviceBuffer::from_slice(runtime, casts::from_blst::<G1Affine>(points))
         };
-        let counts = params.counts();
-        let g1_points = counts.h + counts.l + counts.a + counts.b;
         Ok(Resident {
-            params: Arc::downgrade(params),
-            bytes: 96 * g1_points as u64 + 192 * counts.b as u64,
+            params: params_here,
+            bytes,
             h: g1(&points.h)?,
             l: g1(&points.l)?,
             a: g1(&points.a)?,

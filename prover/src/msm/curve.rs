@@ -47,6 +47,12 @@ pub(crate) trait Curve: Send + Sync + 'static {
     fn load(point: &Self::Affine) -> Point<Self::Field>;
     fn store(point: &Point<Self::Field>) -> Self::Affine;
 
+    /// The affine form of a point.
+    #[cfg(test)]
+    fn from_projective(point: &Self::Projective) -> Self::Affine {
+        point.to_affine()
+    }
+
     fn project(point: &Point<Self::Field>) -> Self::Projective {
         Self::store(point).into()
     }

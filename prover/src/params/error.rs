@@ -80,6 +80,18 @@ pub enum ParamsError {
         /// The count.
         found: u64,
     },
+    /// Points that are made on devices are too many for the host.
+    #[error(
+        "{file}: {bytes} bytes of points are made on devices only, on the host at most {limit}"
+    )]
+    NotOnHost {
+        /// A name for the parameters.
+        file: String,
+        /// Bytes that a file of them would have.
+        bytes: u64,
+        /// Most bytes that are made on the host.
+        limit: u64,
+    },
     /// An element is not a valid point.
     #[error("{file}: {what}[{index}] at offset {offset}: expected {expected}, found {found}")]
     Point {

@@ -21,7 +21,7 @@ use blstrs::{G1Affine, G2Affine};
 use memmap2::Mmap;
 use rand_core::{OsRng, RngCore};
 
-use crate::{PreparedVerifyingKey, VerifyingKey};
+use crate::{PreparedVerifyingKey, VerifyingKey, setup::Generator};
 
 mod error;
 pub(crate) mod layout;
@@ -34,6 +34,9 @@ pub use subgroup::SubgroupCheck;
 
 use layout::Layout;
 use point::{Place, decode_all};
+
+/// Parameters with files up to this size are made on the host if need be.
+const MOST_ON_HOST: u64 = 4 << 30;
 
 /// The points of a parameter file, decoded: affine, coordinates in Montgomery form.
 ///
@@ -103,6 +106,8 @@ pub struct Params {
     vk: VerifyingKey,
     counts: Counts,
     mapped: Option<(Mmap, Layout)>,
+    /// Makes the points where they are used.
+    generator: Option<Generator>,
     points: OnceLock<Points>,
     decoding: Mutex<()>,
     prepared: OnceLock<PreparedVerifyingKey>,
@@ -203,6 +208,49 @@ impl Params {
         Ok(Self::bare(name, vk, &layout).with_points(points))
     }
 
+    /// Parameters whose points are made where they are used.
+    pub(crate) fn generated(
+        vk: VerifyingKey,
+        counts: Counts,
+        generator: Generator,
+    ) -> Result<Self, ParamsError> {
+        let name = "generated parameters".to_owned();
+        let Counts { inputs, h, l, a, b } = counts;
+        let layout = Layout::with_counts(inputs, h, l, a, b, b);
+        layout.check(&name)?;
+        let mut params = Self::bare(name, vk, &layout);
+        params.generator = Some(generator);
+        Ok(params)
+    }
+
+    /// What makes the points, if they are made where they are used.
+    pub(crate) fn generator(&self) -> Option<&Generator> {
+        self.generator.as_ref()
+    }
+
+    /// Points whose `a`, `b_g1` and `b_g2` begin with those of the inputs. The others may be missing.
+    pub(crate) fn input_points(&self) -> Result<&Points, ParamsError> {
+        match &self.generator {
+            Some(generator) => Ok(generator.inputs()),
+            None => self.decode(SubgroupCheck::Full),
+        }
+    }
+
+    /// Makes generated points on the host, where they are not too many.
+    fn generate(&self, generator: &Generator) -> Result<Points, ParamsError> {
+        let bytes = self.counts.file_bytes();
+        if bytes > MOST_ON_HOST {
+            return Err(ParamsError::NotOnHost {
+                file: self.file.clone(),
+                bytes,
+                limit: MOST_ON_HOST,
+            });
+        }
+        generator
+            .on_host()
+            .map_err(|error| io_error(&self.file, "generate", io::Error::other(error)))
+    }
+
     /// Parameters without points.
     fn bare(file: String, vk: VerifyingKey, layout: &Layout) -> Self {
         let counts = Counts {
@@ -217,6 +265,7 @@ impl Params {
             vk,
             counts,
             mapped: None,
+            generator: None,
             points: OnceLock::new(),
             decoding: Mutex::new(()),
             prepared: OnceLock::new(),
@@ -231,11 +280,11 @@ impl Params {
         }
     }
 
-    /// Decodes the points of mapped parameters, once; later calls return the same points, whatever
-    /// check they ask for.
+    /// Decodes the points of mapped parameters, or makes those of [`crate::setup::prepare`], once; later
+    /// calls return the same points, whatever check they ask for.
     ///
     /// # Errors
-    /// When a point is bad.
+    /// When a point is bad, or the points are to be made and too many for the host.
     pub fn decode(&self, check: SubgroupCheck) -> Result<&Points, ParamsError> {
         if let Some(points) = self.points.get() {
             return Ok(points);
@@ -243,6 +292,10 @@ impl Params {
         let _only_one = self.decoding.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some((map, layout))) = (self.points.get(), &self.mapped) {
             let points = decode_points(&self.file, map, layout, check)?;
+            return Ok(self.points.get_or_init(|| points));
+        }
+        if let (None, Some(generator)) = (self.points.get(), &self.generator) {
+            let points = self.generate(generator)?;
             return Ok(self.points.get_or_init(|| points));
         }
         Ok(self.points.get_or_init(Points::default))

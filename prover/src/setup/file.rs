@@ -2,7 +2,7 @@
 
 use super::{
     SetupError,
-    sections::{Part, Progress, Sections, Sink},
+    sections::{EmitError, Multiples, Part, Progress, Sections, Sink},
 };
 use crate::params::{point::Encoded, store};
 use blstrs::{G1Affine, G2Affine};
@@ -19,15 +19,31 @@ const RUN: usize = 1 << 12;
 pub(super) fn write(
     path: &Path,
     sections: &Sections<'_>,
+    multiples: &mut dyn Multiples,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), SetupError> {
     let key = sections
         .verifying_key()
         .encode(&path.display().to_string())?;
-    Ok(store::replace(path, |out| {
+    // An error of the computation goes past the file's own errors.
+    let mut failure = None;
+    let written = store::replace(path, |out| {
         out.write_all(&key)?;
-        sections.emit(&mut Writer { out }, progress)
-    })?)
+        let mut writer = Writer { out };
+        match sections.emit(multiples, &mut writer, progress) {
+            Ok(()) => Ok(()),
+            Err(EmitError::Sink(error)) => Err(error),
+            Err(EmitError::Setup(error)) => {
+                let stopped = io::Error::other(error.to_string());
+                failure = Some(error);
+                Err(stopped)
+            }
+        }
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(written?),
+    }
 }
 
 struct Writer<'a> {

@@ -102,6 +102,27 @@ fn best_windows(multiples: usize) -> Windows {
         .unwrap_or(Windows::new(2))
 }
 
+/// The table of `cuzk_kernels::fixed_base` for `windows` windows of `bits` bits: window after window,
+/// 2^(bits−1) multiples each.
+pub(crate) fn table_of_multiples<C: Curve>(
+    base: &C::Projective,
+    bits: u32,
+    windows: u32,
+) -> Vec<C::Affine> {
+    let step = Scalar::from(1u64 << bits);
+    let bases: Vec<C::Projective> = std::iter::successors(Some(*base), |base| Some(*base * step))
+        .take(windows as usize)
+        .collect();
+    let parts: Vec<Vec<C::Affine>> = bases
+        .par_iter()
+        .map(|base| {
+            let multiples = multiples_of::<C>(base, 1 << (bits - 1));
+            multiples.iter().map(C::store).collect()
+        })
+        .collect();
+    parts.concat()
+}
+
 /// 1·B … count·B, doubling the list again and again: the second half is the first half plus its
 /// last entry, added in batches.
 fn multiples_of<C: Curve>(base: &C::Projective, count: usize) -> Vec<Point<C::Field>> {

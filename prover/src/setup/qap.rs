@@ -57,44 +57,73 @@ pub(super) fn evaluate<C: Circuit<Scalar>>(
 
 /// Lⱼ(τ) = (τⁿ − 1) / n · ωʲ / (τ − ωʲ) for the first `rows` points.
 fn lagrange(log2: u32, rows: usize, tau: Scalar) -> Result<Secret, SetupError> {
-    let root = root_of_unity(log2)?;
-    let n = 1u64 << log2;
-    let vanishing = tau.pow_vartime([n]) - Scalar::ONE;
-    if vanishing.is_zero_vartime() {
-        return Err(SetupError::Waste {
-            secret: "tau",
-            value: "a root of unity of the domain's order",
-        });
-    }
-    let scale = vanishing * Scalar::from(n).invert().unwrap_or(Scalar::ZERO);
-    let mut values = vec![Scalar::ZERO; rows];
-    values
-        .par_chunks_mut(BLOCK)
-        .enumerate()
-        .for_each(|(k, values)| {
-            let first = root.pow_vartime([(k * BLOCK) as u64]);
-            lagrange_block(values, first, root, tau, scale);
-        });
-    Ok(Secret(values))
+    let lagrange = Lagrange::new(log2, tau)?;
+    let mut values = Secret::zeros(rows);
+    lagrange.fill(0, &mut values.0);
+    Ok(values)
 }
 
-/// The Lagrange values of consecutive points from `first` on, with one inversion.
-fn lagrange_block(values: &mut [Scalar], first: Scalar, root: Scalar, tau: Scalar, scale: Scalar) {
-    let mut point = first;
-    let mut product = Scalar::ONE;
-    for value in values.iter_mut() {
-        *value = product;
-        product *= tau - point;
-        point *= root;
+/// The Lagrange polynomials of a domain at τ.
+pub(super) struct Lagrange {
+    tau: Scalar,
+    root: Scalar,
+    inverse_root: Scalar,
+    /// (τⁿ − 1) / n.
+    scale: Scalar,
+}
+
+impl Lagrange {
+    /// The domain of 2^`log2` points.
+    pub(super) fn new(log2: u32, tau: Scalar) -> Result<Self, SetupError> {
+        let root = root_of_unity(log2)?;
+        let n = 1u64 << log2;
+        let vanishing = tau.pow_vartime([n]) - Scalar::ONE;
+        if vanishing.is_zero_vartime() {
+            return Err(SetupError::Waste {
+                secret: "tau",
+                value: "a root of unity of the domain's order",
+            });
+        }
+        Ok(Self {
+            tau,
+            root,
+            inverse_root: root.invert().unwrap_or(Scalar::ZERO),
+            scale: vanishing * Scalar::from(n).invert().unwrap_or(Scalar::ZERO),
+        })
     }
-    let back = root.invert().unwrap_or(Scalar::ZERO);
-    // τ is none of the points, so the product is not zero.
-    let mut inverse = product.invert().unwrap_or(Scalar::ZERO) * scale;
-    for value in values.iter_mut().rev() {
-        point *= back;
-        let before = *value;
-        *value = inverse * before * point;
-        inverse *= tau - point;
+
+    /// The values of the polynomials from number `first` on, in parallel.
+    pub(super) fn fill(&self, first: usize, values: &mut [Scalar]) {
+        values
+            .par_chunks_mut(BLOCK)
+            .enumerate()
+            .for_each(|(k, values)| self.fill_here(first + k * BLOCK, values));
+    }
+
+    /// As [`Lagrange::fill`], by this thread alone.
+    pub(super) fn fill_here(&self, first: usize, values: &mut [Scalar]) {
+        for (k, values) in values.chunks_mut(BLOCK).enumerate() {
+            let point = self.root.pow_vartime([(first + k * BLOCK) as u64]);
+            self.block(point, values);
+        }
+    }
+
+    /// The values of consecutive points from `point` on, with one inversion.
+    fn block(&self, mut point: Scalar, values: &mut [Scalar]) {
+        let mut product = Scalar::ONE;
+        for value in values.iter_mut() {
+            *value = product;
+            product *= self.tau - point;
+            point *= self.root;
+        }
+        // τ is none of the points, so the product is not zero.
+        let mut inverse = product.invert().unwrap_or(Scalar::ZERO) * self.scale;
+        for value in values.iter_mut().rev() {
+            point *= self.inverse_root;
+            let before = *value;
+            *value = inverse * before * point;
+            inverse *= self.tau - point;
+        }
     }
 }
 

@@ -38,7 +38,27 @@ pub(super) enum Part {
     H,
     L,
     A,
-    B,
+    BG1,
+    BG2,
+}
+
+impl Part {
+    /// How much a point of the part counts.
+    pub(super) fn weight(self) -> u64 {
+        match self {
+            Part::BG2 => G2_WEIGHT,
+            _ => 1,
+        }
+    }
+}
+
+/// Why parts were not computed or not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EmitError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Sink(#[from] io::Error),
 }
 
 /// Takes the parts in order: h, l, a, b in G1, b in G2, each announced with its count.
@@ -72,7 +92,7 @@ impl Sink for Memory {
             Some(Part::H) | None => &mut self.points.h,
             Some(Part::L) => &mut self.points.l,
             Some(Part::A) => &mut self.points.a,
-            Some(Part::B) => &mut self.points.b_g1,
+            Some(Part::BG1 | Part::BG2) => &mut self.points.b_g1,
         };
         section.extend(points);
         Ok(())
@@ -84,15 +104,54 @@ impl Sink for Memory {
     }
 }
 
-/// Everything that is needed to compute any block of any part.
+/// Multiplies a generator of either group by many scalars.
+pub(super) trait Multiples {
+    /// Scalars that it takes at once.
+    fn block(&self) -> usize;
+    /// The multiples of the generator of G1.
+    fn g1(&mut self, scalars: &Secret) -> Result<Vec<G1Affine>, SetupError>;
+    /// The multiples of the generator of G2.
+    fn g2(&mut self, scalars: &Secret) -> Result<Vec<G2Affine>, SetupError>;
+}
+
+/// Tables on the host.
+pub(super) struct Host {
+    g1: FixedBase<G1>,
+    g2: FixedBase<G2>,
+}
+
+impl Host {
+    pub(super) fn new(sections: &Sections<'_>) -> Self {
+        let (waste, counts) = (sections.waste, sections.counts);
+        Self {
+            g1: FixedBase::new(&waste.g1, counts.g1()),
+            g2: FixedBase::new(&waste.g2, counts.b),
+        }
+    }
+}
+
+impl Multiples for Host {
+    fn block(&self) -> usize {
+        BLOCK
+    }
+
+    fn g1(&mut self, scalars: &Secret) -> Result<Vec<G1Affine>, SetupError> {
+        Ok(self.g1.multiply(scalars))
+    }
+
+    fn g2(&mut self, scalars: &Secret) -> Result<Vec<G2Affine>, SetupError> {
+        Ok(self.g2.multiply(scalars))
+    }
+}
+
+/// The scalars of all parts: what the points are multiples by.
 pub(super) struct Sections<'a> {
     waste: &'a ToxicWaste,
     evaluations: &'a Evaluations,
-    g1: FixedBase<G1>,
-    g2: FixedBase<G2>,
     /// 1/δ.
     delta_inverse: Scalar,
-    key: VerifyingKey,
+    /// 1/γ.
+    gamma_inverse: Scalar,
     counts: Counts,
 }
 
@@ -128,96 +187,122 @@ fn nonzero(values: &[Scalar]) -> usize {
 }
 
 impl<'a> Sections<'a> {
-    /// Builds the tables and the key.
+    /// Checks the secrets and the circuit.
     pub(super) fn new(
         waste: &'a ToxicWaste,
         evaluations: &'a Evaluations,
     ) -> Result<Self, SetupError> {
-        let delta_inverse = inverse("delta", waste.delta)?;
-        let gamma_inverse = inverse("gamma", waste.gamma)?;
-        let counts = Counts::new(evaluations);
-        let g1 = FixedBase::new(&waste.g1, counts.g1());
-        let g2 = FixedBase::new(&waste.g2, counts.b);
-        let inputs = &evaluations.inputs;
-        let extended = extended(waste, inputs, 0..inputs.u.len(), gamma_inverse);
-        let key = VerifyingKey {
+        let sections = Self {
+            waste,
+            evaluations,
+            delta_inverse: inverse("delta", waste.delta)?,
+            gamma_inverse: inverse("gamma", waste.gamma)?,
+            counts: Counts::new(evaluations),
+        };
+        sections.check_constrained()?;
+        Ok(sections)
+    }
+
+    pub(super) fn counts(&self) -> crate::Counts {
+        let counts = self.counts;
+        crate::Counts {
+            inputs: self.evaluations.inputs.u.len(),
+            h: counts.h,
+            l: counts.l,
+            a: counts.a,
+            b: counts.b,
+        }
+    }
+
+    pub(super) fn verifying_key(&self) -> VerifyingKey {
+        let (waste, inputs) = (self.waste, &self.evaluations.inputs);
+        let extended = extended(waste, inputs, 0..inputs.u.len(), self.gamma_inverse);
+        let ic = FixedBase::<G1>::new(&waste.g1, extended.len()).multiply(&extended);
+        VerifyingKey {
             alpha_g1: (waste.g1 * waste.alpha).to_affine(),
             beta_g1: (waste.g1 * waste.beta).to_affine(),
             beta_g2: (waste.g2 * waste.beta).to_affine(),
             gamma_g2: (waste.g2 * waste.gamma).to_affine(),
             delta_g1: (waste.g1 * waste.delta).to_affine(),
             delta_g2: (waste.g2 * waste.delta).to_affine(),
-            ic: g1.multiply(&extended),
-        };
-        let sections = Self {
-            waste,
-            evaluations,
-            g1,
-            g2,
-            delta_inverse,
-            key,
-            counts,
-        };
-        sections.check_constrained()?;
-        Ok(sections)
+            ic,
+        }
     }
 
-    pub(super) fn verifying_key(&self) -> VerifyingKey {
-        self.key.clone()
+    /// The points of a and b that belong to inputs; the other parts stay empty.
+    pub(super) fn input_points(&self) -> Points {
+        let inputs = &self.evaluations.inputs;
+        let (a, b) = (without_zeros(&inputs.u), without_zeros(&inputs.v));
+        let g1 = FixedBase::<G1>::new(&self.waste.g1, a.len() + b.len());
+        Points {
+            a: g1.multiply(&a),
+            b_g1: g1.multiply(&b),
+            b_g2: FixedBase::<G2>::new(&self.waste.g2, b.len()).multiply(&b),
+            ..Points::default()
+        }
     }
 
     /// Computes all parts, in order.
     pub(super) fn emit(
         &self,
+        multiples: &mut dyn Multiples,
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(Progress),
-    ) -> io::Result<()> {
-        let counts = self.counts;
+    ) -> Result<(), EmitError> {
+        let total = self.weight();
         let mut done = 0;
-        let total = counts.g1() as u64 + G2_WEIGHT * counts.b as u64;
-        let mut report = |points: u64| {
-            done += points;
-            progress(Progress { done, total });
-        };
-
-        sink.begin(Part::H, counts.h)?;
-        for start in (0..counts.h).step_by(BLOCK) {
-            let scalars = self.h(start, BLOCK.min(counts.h - start));
-            self.emit_g1(&scalars, sink, &mut report)?;
-        }
-        sink.begin(Part::L, counts.l)?;
-        for start in (0..counts.l).step_by(BLOCK) {
-            let scalars = self.l(start..(start + BLOCK).min(counts.l));
-            self.emit_g1(&scalars, sink, &mut report)?;
-        }
-        let (inputs, aux) = (&self.evaluations.inputs, &self.evaluations.aux);
-        sink.begin(Part::A, counts.a)?;
-        for block in blocks(&inputs.u, &aux.u) {
-            self.emit_g1(&without_zeros(block), sink, &mut report)?;
-        }
-        sink.begin(Part::B, counts.b)?;
-        for block in blocks(&inputs.v, &aux.v) {
-            self.emit_g1(&without_zeros(block), sink, &mut report)?;
-        }
-        sink.begin(Part::B, counts.b)?;
-        for block in blocks(&inputs.v, &aux.v) {
-            let points = self.g2.multiply(&without_zeros(block));
-            let weight = G2_WEIGHT * points.len() as u64;
-            sink.g2(points)?;
-            report(weight);
+        let block = multiples.block();
+        for part in [Part::H, Part::L, Part::A, Part::BG1, Part::BG2] {
+            sink.begin(part, self.count(part))?;
+            self.scalars(part, block, &mut |scalars| {
+                match part {
+                    Part::BG2 => sink.g2(multiples.g2(scalars)?)?,
+                    _ => sink.g1(multiples.g1(scalars)?)?,
+                }
+                done += part.weight() * scalars.len() as u64;
+                progress(Progress { done, total });
+                Ok::<(), EmitError>(())
+            })?;
         }
         Ok(())
     }
 
-    fn emit_g1(
+    /// All points, a point of G2 counted several times.
+    pub(super) fn weight(&self) -> u64 {
+        self.counts.g1() as u64 + G2_WEIGHT * self.counts.b as u64
+    }
+
+    fn count(&self, part: Part) -> usize {
+        match part {
+            Part::H => self.counts.h,
+            Part::L => self.counts.l,
+            Part::A => self.counts.a,
+            Part::BG1 | Part::BG2 => self.counts.b,
+        }
+    }
+
+    /// The scalars of a part in order, in blocks of at most `block`.
+    pub(super) fn scalars<E>(
         &self,
-        scalars: &Secret,
-        sink: &mut dyn Sink,
-        report: &mut dyn FnMut(u64),
-    ) -> io::Result<()> {
-        sink.g1(self.g1.multiply(scalars))?;
-        report(scalars.len() as u64);
-        Ok(())
+        part: Part,
+        block: usize,
+        take: &mut dyn FnMut(&Secret) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (inputs, aux) = (&self.evaluations.inputs, &self.evaluations.aux);
+        let dense = |inputs: &Secret, aux: &Secret, take: &mut dyn FnMut(&Secret) -> _| {
+            let mut blocks = inputs.chunks(block).chain(aux.chunks(block));
+            blocks.try_for_each(|values| take(&without_zeros(values)))
+        };
+        match part {
+            Part::H => (0..self.counts.h)
+                .step_by(block)
+                .try_for_each(|start| take(&self.h(start, block.min(self.counts.h - start)))),
+            Part::L => (0..self.counts.l)
+                .step_by(block)
+                .try_for_each(|start| take(&self.l(start..(start + block).min(self.counts.l)))),
+            Part::A => dense(&inputs.u, &aux.u, take),
+            Part::BG1 | Part::BG2 => dense(&inputs.v, &aux.v, take),
+        }
     }
 
     /// τ^i · (τⁿ − 1) / δ for `count` values of i from `start` on.
@@ -287,16 +372,11 @@ fn inverse(secret: &'static str, value: Scalar) -> Result<Scalar, SetupError> {
     })
 }
 
-/// The inputs' values, then the private variables', in blocks.
-fn blocks<'a>(inputs: &'a [Scalar], aux: &'a [Scalar]) -> impl Iterator<Item = &'a [Scalar]> {
-    inputs.chunks(BLOCK).chain(aux.chunks(BLOCK))
-}
-
 /// The values of the polynomials that do not vanish at τ.
 fn without_zeros(values: &[Scalar]) -> Secret {
     Secret(
         values
-            .iter()
+            .par_iter()
             .filter(|value| !value.is_zero_vartime())
             .copied()
             .collect(),

@@ -1,10 +1,12 @@
 //! Generated parameters against bellperson's, byte for byte.
 
 use super::*;
+use crate::{Device, Prover, gpu::Gpu};
 use bellpepper_core::{ConstraintSystem, Index, SynthesisError, Variable};
 use bellperson::groth16::{Parameters, generate_parameters, generate_random_parameters};
 use blstrs::Bls12;
 use cuzk_circuit::testing::RandomCircuit;
+use cuzk_kernels::runtime::EmulatedRuntime;
 use ff::Field;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -165,4 +167,72 @@ fn a_circuit_that_changes_between_syntheses_is_refused() {
             second: 3
         })
     ));
+}
+
+/// Emulated device memory.
+const MEMORY: u64 = 1 << 30;
+
+fn file_bytes(
+    circuit: &CompiledCircuit,
+    waste: &ToxicWaste,
+    runtime: Option<&Arc<dyn Runtime>>,
+) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.params");
+    let mut last = None;
+    generate_file_from(circuit, waste, runtime, &path, &mut |p| last = Some(p)).unwrap();
+    assert!(last.is_some_and(|p| p.done == p.total), "{last:?}");
+    std::fs::read(&path).unwrap()
+}
+
+#[test]
+fn files_made_from_compiled_circuits_on_host_and_device_are_the_same() {
+    let mut circuit = RandomCircuit::new(90, 3, 17);
+    circuit.b_density = 0.4;
+    let waste = waste(17);
+    let expected = own_bytes(circuit.clone(), &waste);
+    let compiled = CompiledCircuit::record_with_c("random", circuit).unwrap();
+    assert!(file_bytes(&compiled, &waste, None) == expected, "host");
+    let device = EmulatedRuntime::new(MEMORY);
+    let runtime: Arc<dyn Runtime> = Arc::new(device.clone());
+    assert!(
+        file_bytes(&compiled, &waste, Some(&runtime)) == expected,
+        "device"
+    );
+    assert_eq!(device.reserved(), 0, "device memory leaked");
+}
+
+#[test]
+fn parameters_that_live_on_devices_prove_there_and_on_the_host() {
+    let circuit = RandomCircuit::new(40, 2, 18);
+    let mut rng = ChaCha20Rng::seed_from_u64(18);
+    let expected = Arc::new(generate(circuit.clone(), &waste(18)).unwrap());
+    let compiled = Arc::new(CompiledCircuit::record_with_c("random", circuit.clone()).unwrap());
+    let params = Arc::new(prepare(compiled.clone(), waste(18)).unwrap());
+    assert_eq!(params.counts(), expected.counts());
+    assert_eq!(params.vk().ic, expected.vk().ic);
+    let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
+    let witness = cuzk_circuit::witness(circuit.clone()).unwrap();
+    let assignment = cuzk_circuit::synthesize(circuit).unwrap();
+    let cpu = Prover::new(Device::Cpu).unwrap();
+    let proof = cpu
+        .prove(&expected, assignment.clone(), r, s)
+        .unwrap()
+        .proof;
+    let runtime = || -> Arc<dyn Runtime> { Arc::new(EmulatedRuntime::new(MEMORY)) };
+    // Each of two devices makes its own points.
+    let gpu = Prover::with_backend(Gpu::new(vec![runtime(), runtime()], None));
+    let pending: Vec<_> = (0..2)
+        .map(|_| {
+            gpu.start_compiled(&params, &compiled, witness.clone(), r, s)
+                .unwrap()
+        })
+        .collect();
+    for pending in pending {
+        assert_eq!(pending.finish().unwrap().proof, proof);
+    }
+    assert!(params.h().is_empty(), "the host has no points");
+    let on_host = cpu.prove(&params, assignment, r, s).unwrap().proof;
+    assert_eq!(on_host, proof);
+    assert_eq!(params.h(), expected.h());
 }

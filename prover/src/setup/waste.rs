@@ -6,7 +6,11 @@ use cuzk_circuit::Scalar;
 use ff::Field;
 use group::Group;
 use rand_core::RngCore;
+use rayon::prelude::*;
 use std::{fmt, hint::black_box, ops::Deref};
+
+/// Scalars that one task writes.
+const RUN: usize = 1 << 16;
 
 /// The secrets that determine a circuit's parameters, with the generators of the two groups.
 ///
@@ -91,6 +95,14 @@ impl Drop for ToxicWaste {
 /// Scalars from which the secrets could be computed; overwritten when dropped.
 pub(super) struct Secret(pub(super) Vec<Scalar>);
 
+impl Secret {
+    /// Zeros in fresh memory, which the threads of the pool touch together.
+    pub(super) fn zeros(len: usize) -> Self {
+        let zeros = (0..len).into_par_iter().with_min_len(RUN);
+        Self(zeros.map(|_| Scalar::ZERO).collect())
+    }
+}
+
 impl Deref for Secret {
     type Target = [Scalar];
 
@@ -101,7 +113,9 @@ impl Deref for Secret {
 
 impl Drop for Secret {
     fn drop(&mut self) {
-        self.0.fill(Scalar::ZERO);
+        self.0
+            .par_chunks_mut(RUN)
+            .for_each(|run| run.fill(Scalar::ZERO));
         black_box(self.0.as_slice());
     }
 }
