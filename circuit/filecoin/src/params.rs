@@ -60,8 +60,33 @@ impl CircuitId {
     /// # Errors
     /// The folder does not exist or cannot be written.
     pub fn write_meta(self, dir: &Path) -> Result<PathBuf, RequestError> {
+        self.write_meta_text(dir, &format!("{{\"sector_size\":{}}}", self.size.bytes()))
+    }
+
+    /// As [`CircuitId::write_meta`], for parameters whose secrets somebody knows: the file says
+    /// `"test":true`, which storage-proofs ignores and [`CircuitId::has_test_params`] reads.
+    ///
+    /// # Errors
+    /// As [`CircuitId::write_meta`].
+    pub fn write_test_meta(self, dir: &Path) -> Result<PathBuf, RequestError> {
+        let size = self.size.bytes();
+        self.write_meta_text(dir, &format!("{{\"sector_size\":{size},\"test\":true}}"))
+    }
+
+    /// Whether this circuit's `.meta` file in `dir` says that the parameters are for tests. A missing
+    /// or unreadable file does not say so.
+    ///
+    /// # Errors
+    /// As [`CircuitId::params_file_stem`].
+    pub fn has_test_params(self, dir: &Path) -> Result<bool, RequestError> {
         let path = self.params_path(dir, "meta")?;
-        let text = format!("{{\"sector_size\":{}}}", self.size.bytes());
+        let meta = std::fs::read(path).ok();
+        let meta = meta.and_then(|bytes| serde_json::from_slice::<Meta>(&bytes).ok());
+        Ok(meta.is_some_and(|meta| meta.test))
+    }
+
+    fn write_meta_text(self, dir: &Path, text: &str) -> Result<PathBuf, RequestError> {
+        let path = self.params_path(dir, "meta")?;
         let mut file = tempfile::NamedTempFile::new_in(dir).map_err(RequestError::io(dir))?;
         file.write_all(text.as_bytes())
             .and_then(|()| file.as_file().sync_all())
@@ -70,6 +95,13 @@ impl CircuitId {
             .map_err(|error| RequestError::io(&path)(error.error))?;
         Ok(path)
     }
+}
+
+/// What is read of a `.meta` file.
+#[derive(serde::Deserialize)]
+struct Meta {
+    #[serde(default)]
+    test: bool,
 }
 
 /// storage-proofs' cache identifier of a circuit.
@@ -162,7 +194,11 @@ mod tests {
             r#"{"sector_size":8388608}"#
         );
         assert!(path.extension().is_some_and(|e| e == "meta"));
+        assert!(!id.has_test_params(dir.path()).unwrap());
+        id.write_test_meta(dir.path()).unwrap();
+        assert!(id.has_test_params(dir.path()).unwrap());
         let missing = dir.path().join("missing");
+        assert!(!id.has_test_params(&missing).unwrap());
         let error = id.write_meta(&missing).unwrap_err().to_string();
         assert!(error.contains("missing"), "{error}");
     }

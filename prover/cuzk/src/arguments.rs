@@ -76,6 +76,9 @@ pub struct Prove {
     /// Write the timeline as a Chrome/Perfetto trace
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Prove production circuits (512 MiB sectors and larger) with parameters made for tests, too
+    #[arg(long)]
+    pub allow_test_parameters: bool,
 }
 
 #[derive(Args)]
@@ -128,6 +131,12 @@ pub struct Generate {
     /// 64 hexadecimal digits: the same seed gives the same file [default: the system's randomness]
     #[arg(long, value_name = "HEX")]
     pub seed: Option<String>,
+    /// Where to compute: auto, cpu, cuda or cuda:0; the file does not depend on it
+    #[arg(long, default_value = "auto")]
+    pub device: Device,
+    /// The circuit compiled with C; recorded and kept there if it is missing [default: recorded for a CUDA device]
+    #[arg(long, value_name = "FILE")]
+    pub circuit_file: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -185,6 +194,35 @@ pub enum Bench {
     /// Send a stream of jobs through a daemon: proofs per hour, latencies, device busy share
     #[cfg(feature = "serve")]
     Pipeline(daemon::BenchPipeline),
+    /// Fabricate a sector, make its parameters on the device, prove all partitions and verify them
+    Full(BenchFull),
+}
+
+#[derive(Args)]
+pub struct BenchFull {
+    #[command(flatten)]
+    pub circuit: Circuit,
+    /// Where to prove: auto, cpu, cuda or cuda:0,1
+    #[arg(long, default_value = "auto")]
+    pub device: Device,
+    /// Prove only this many partitions; Filecoin's own verifier wants all
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub partitions: Option<usize>,
+    /// Partitions that are in the works at once [default: two a device]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub in_flight: Option<usize>,
+    /// The circuit compiled with C; recorded and kept there if it is missing [default: recorded anew]
+    #[arg(long, value_name = "FILE")]
+    pub circuit_file: Option<PathBuf>,
+    /// Folder for the verifying key [default: a temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub params_dir: Option<PathBuf>,
+    /// Write the timeline as a Chrome/Perfetto trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Determines the sector, the parameters and all randomness
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 #[derive(Args)]

@@ -30,6 +30,25 @@ pub enum Error {
     /// A circuit could not be synthesised.
     #[error(transparent)]
     Circuit(#[from] cuzk_circuit::CircuitError),
+    /// A circuit could not be compiled.
+    #[error(transparent)]
+    Compiled(#[from] cuzk_circuit::CompiledError),
+    /// The parameters are for tests, the circuit is for production.
+    #[error(
+        "{circuit}: the parameters in {dir} were made for tests: whoever made them can forge proofs; --allow-test-parameters proves with them", dir = dir.display()
+    )]
+    TestParameters {
+        /// The circuit.
+        circuit: cuzk_filecoin::CircuitId,
+        /// The folder of the parameters.
+        dir: PathBuf,
+    },
+    /// Filecoin's own verifier refused what was proved.
+    #[error("Filecoin's own verifier refused the proof of {circuit}")]
+    Refused {
+        /// The circuit.
+        circuit: cuzk_filecoin::CircuitId,
+    },
     /// Parameters are wrong or could not be made.
     #[error(transparent)]
     Params(#[from] cuzk_prover::ParamsError),

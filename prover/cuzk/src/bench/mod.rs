@@ -3,6 +3,7 @@
 pub mod allocations;
 mod compare;
 mod counters;
+mod full;
 mod groth16;
 mod synth;
 
@@ -15,6 +16,7 @@ pub fn run(arguments: &Bench, output: &Output) -> Result<(), Error> {
         Bench::Groth16(arguments) => groth16::run(arguments, output),
         #[cfg(feature = "serve")]
         Bench::Pipeline(arguments) => crate::client::pipeline::run(arguments, output),
+        Bench::Full(arguments) => full::run(arguments, output),
     }
 }
 

@@ -1,7 +1,7 @@
 //! One module per command.
 
 mod gpu;
-mod params;
+pub mod params;
 mod prove;
 mod sector;
 #[cfg(feature = "serve")]

@@ -3,12 +3,16 @@
 use super::params_dir;
 use crate::arguments::{Generate, Params as Arguments, ParamsFile};
 use crate::{error::Error, output::Output};
+use cuzk_circuit::{CompiledCircuit, Origin};
 use cuzk_filecoin::CircuitId;
-use cuzk_prover::{Params, setup};
+use cuzk_prover::cuda::{self, CudaRuntime};
+use cuzk_prover::gpu::Runtime;
+use cuzk_prover::{Device, Params, setup};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs the command.
@@ -39,22 +43,66 @@ fn run_generate(arguments: &Generate, output: &Output) -> Result<(), Error> {
             100 * p.done / p.total.max(1)
         ));
     };
-    setup::generate_file(id.blank_circuit()?, &waste, &path, &mut tell)?;
+    let device = generate(arguments, id, &waste, &path, &mut tell)?;
     let params = Params::map(&path)?;
     params.vk().write(id.params_path(&dir, "vk")?)?;
-    id.write_meta(&dir)?;
+    id.write_test_meta(&dir)?;
     let seconds = start.elapsed().as_secs_f64();
     drop(progress);
     let value = json!({
         "circuit": id.to_string(), "file": path, "made": true, "bytes": params.counts().file_bytes(),
-        "seconds": seconds,
+        "seconds": seconds, "device": device,
     });
     let text = format!(
-        "made parameters of {id} in {seconds:.1} s: {}\nfor tests and private networks only: whoever made them can forge proofs",
+        "made parameters of {id} in {seconds:.1} s on {device}: {}\nfor tests and private networks only: whoever made them can forge proofs",
         path.display()
     );
     output.result(&value, &text);
     Ok(())
+}
+
+/// Makes the file on the device that was asked for; answers which one it was.
+fn generate(
+    arguments: &Generate,
+    id: CircuitId,
+    waste: &setup::ToxicWaste,
+    path: &Path,
+    tell: &mut dyn FnMut(setup::Progress),
+) -> Result<String, Error> {
+    let runtime = runtime(&arguments.device)?;
+    let file = arguments.circuit_file.as_deref();
+    if runtime.is_none() && file.is_none() {
+        setup::generate_file(id.blank_circuit()?, waste, path, tell)?;
+    } else {
+        let circuit = compiled(id, file)?;
+        setup::generate_file_from(&circuit, waste, runtime.as_ref(), path, tell)?;
+    }
+    Ok(runtime.map_or("cpu".to_owned(), |runtime| runtime.name()))
+}
+
+/// The device, or none for the host.
+fn runtime(device: &Device) -> Result<Option<Arc<dyn Runtime>>, Error> {
+    let open = |ordinal| CudaRuntime::new(ordinal).map(|r| Some(Arc::new(r) as Arc<dyn Runtime>));
+    Ok(match device {
+        Device::Cpu => None,
+        Device::Auto if cuda::device_count().is_err() => None,
+        Device::Auto => open(0)?,
+        Device::Cuda(ordinals) => open(ordinals.first().copied().unwrap_or(0))?,
+    })
+}
+
+/// The circuit compiled with C, from its file where there is one.
+pub fn compiled(id: CircuitId, file: Option<&Path>) -> Result<CompiledCircuit, Error> {
+    let identity = id.to_string();
+    let blank = id.blank_circuit()?;
+    let Some(path) = file else {
+        return Ok(CompiledCircuit::record_with_c(identity, blank)?);
+    };
+    let (circuit, origin) = CompiledCircuit::open_or_record_with_c(path, &identity, blank)?;
+    if let Origin::Recorded { saved, .. } = origin {
+        saved?;
+    }
+    Ok(circuit)
 }
 
 /// Whether all three files are there and the parameters' sizes are consistent.

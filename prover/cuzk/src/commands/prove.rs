@@ -24,6 +24,11 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         open_request(&arguments.input, arguments.miner)
     })?;
     let id = request.circuit_id();
+    // Sectors of these sizes hold real data.
+    let production = id.size.bytes() >= 512 << 20;
+    if production && !arguments.allow_test_parameters && id.has_test_params(&dir)? {
+        return Err(Error::TestParameters { circuit: id, dir });
+    }
     let prover = Prover::new(arguments.device.clone())?;
 
     progress.now(format!("opening the parameters of {id}"));
