@@ -314,3 +314,40 @@ fn cuda_is_refused_where_there_is_none() {
         .run(&["prove", "--input", "input.json", "--device", "cuda"])
         .fails_with(&["cuda"]);
 }
+
+#[test]
+fn the_full_bench_ends_with_filecoins_own_verifier_and_accounts_for_its_time() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuzk-cli-full");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let line = "bench full --kind window --device cpu --circuit-file window.circuit --params-dir params --json";
+    let words: Vec<_> = line.split_whitespace().collect();
+    let value = cuzk(&folder, &folder.join("params"), &words).json();
+    assert_eq!(value["official_verifier"], true);
+    assert_eq!(value["partitions"], 1);
+    let total = &value["timeline"][0];
+    let (wall, rest) = (
+        total["wall"].as_f64().unwrap(),
+        total["unexplained"].as_f64().unwrap(),
+    );
+    assert!(rest < 0.05 * wall, "{rest} s of {wall} s are unexplained");
+    assert!(folder.join("window.circuit").exists());
+}
+
+#[test]
+fn test_parameters_are_refused_for_production_circuits_unless_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = CircuitId::new(ProofKind::Winning, SectorSize::Mib512);
+    id.write_test_meta(folder.path()).unwrap();
+    let run = |more: &[&str]| {
+        let mut words = vec!["prove", "--input", "input.json", "--device", "cpu"];
+        words.extend(more);
+        cuzk(folder.path(), folder.path(), &words)
+    };
+    let line = "sector fabricate --kind winning --sector-size 512MiB --out input.json --json";
+    let words: Vec<_> = line.split_whitespace().collect();
+    cuzk(folder.path(), folder.path(), &words).json();
+    run(&[]).fails_with(&["made for tests", "--allow-test-parameters"]);
+    // Then the parameters themselves are missing.
+    run(&["--allow-test-parameters"]).fails_with(&[".params"]);
+}
