@@ -123,6 +123,14 @@ where
         Self::from_limbs(select(borrow, &wrapped, &less))
     }
 
+    /// self - o + BOUND, a representative of the difference in (0, 2 BOUND), which must not exceed R:
+    /// without a selection.
+    #[inline(always)]
+    pub fn sub_unreduced(&self, o: &Self) -> Self {
+        let (less, _) = Native::sub(&self.limbs, &o.limbs);
+        Self::from_limbs(Native::add(&less, &P::BOUND))
+    }
+
     /// -self.
     #[inline(always)]
     pub fn neg(&self) -> Self {

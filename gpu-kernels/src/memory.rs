@@ -107,6 +107,13 @@ impl<T: Element> Global<T> {
     pub fn load_read_only<G: Gpu>(self, gpu: G, index: usize) -> T {
         self.load_with(gpu, index, Cache::ReadOnly)
     }
+    /// [`load_plane`](Self::load_plane) through the read-only path.
+    #[inline(always)]
+    pub fn load_plane_read_only<G: Gpu>(self, gpu: G, len: usize, index: usize) -> T {
+        let mut place = GlobalPlanePlace::new(gpu, self.address, len, index);
+        place.cache = Cache::ReadOnly;
+        T::read(place, 0)
+    }
 }
 
 impl<T: Element> GlobalMut<T> {

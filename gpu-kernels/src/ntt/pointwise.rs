@@ -18,19 +18,6 @@ kernel! {
         }
     }
 
-    /// `z[i] = s·x[i]·y[i]` for `i < n`, with s the one element of `scale`. `z` may be `x` or `y`.
-    ///
-    /// One thread an element. Bound by memory: 96 bytes an element.
-    pub fn ntt_multiply_scaled(gpu, n: u32, scale: Global<FixedFr>, x: Global<Fr>, y: Global<Fr>, z: GlobalMut<Fr>)
-    limits { threads: 256, min_blocks: 4, registers: 64, shared: 0 }
-    {
-        let i = gpu.index();
-        if i < n as usize {
-            let product = x.load_with(gpu, i, Cache::Streaming).mul(&y.load(gpu, i));
-            z.store(gpu, i, scale.load_read_only(gpu, 0).mul(&product));
-        }
-    }
-
     /// `h[i] = s·(c[r] − d[r])` with r the index i < 2^log2 in bit-reversed order and s the one element
     /// of `scale`: the quotient's coefficients in natural order.
     ///

@@ -2,6 +2,9 @@
 
 #[cfg(feature = "serve")]
 pub mod daemon;
+mod kernels;
+
+pub use kernels::{BenchKernels, KernelWork};
 
 use clap::{Args, Parser, Subcommand};
 use cuzk_filecoin::{ProofKind, SectorSize};
@@ -196,6 +199,8 @@ pub enum Bench {
     Pipeline(daemon::BenchPipeline),
     /// Fabricate a sector, make its parameters on the device, prove all partitions and verify them
     Full(BenchFull),
+    /// Time field arithmetic, transforms, the quotient and sums on a CUDA device, with resident data
+    Kernels(BenchKernels),
 }
 
 #[derive(Args)]

@@ -69,6 +69,9 @@ pub enum Error {
         /// What it got wrong.
         source: cuzk_prover::gpu::selftest::SelftestError,
     },
+    /// Something could not be measured, or came out wrong.
+    #[error(transparent)]
+    Measure(#[from] cuzk_prover::gpu::measure::MeasureError),
     /// The proof was not made.
     #[error(transparent)]
     Prove(#[from] cuzk_prover::ProveError),

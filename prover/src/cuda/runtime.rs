@@ -25,6 +25,8 @@ pub struct DeviceInfo {
     pub capability: (u32, u32),
     /// Number of multiprocessors.
     pub multiprocessors: u32,
+    /// Highest clock of the multiprocessors.
+    pub clock_mhz: u32,
     /// Device memory in bytes.
     pub memory: u64,
 }
@@ -76,11 +78,15 @@ impl DeviceInfo {
         let multiprocessors = context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
             .map_err(failed("cuDeviceGetAttribute"))?;
+        let clock_khz = context
+            .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)
+            .map_err(failed("cuDeviceGetAttribute"))?;
         Ok(DeviceInfo {
             ordinal: context.ordinal(),
             name: context.name().map_err(failed("cuDeviceGetName"))?,
             capability: (major as u32, minor as u32),
             multiprocessors: multiprocessors as u32,
+            clock_mhz: clock_khz as u32 / 1000,
             memory: context.total_mem().map_err(failed("cuDeviceTotalMem"))? as u64,
         })
     }

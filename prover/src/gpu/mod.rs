@@ -3,12 +3,14 @@
 mod backend;
 pub mod evaluate;
 pub(crate) mod fixed_base;
+pub mod measure;
 pub mod msm;
 pub mod ntt;
 mod proof;
 pub mod quotient;
 mod resident;
 pub mod selftest;
+mod twiddles;
 
 pub use backend::Gpu;
 pub use cuzk_kernels::runtime::{Runtime, RuntimeError};

@@ -8,7 +8,7 @@ use cuzk_kernels::runtime::{DeviceBuffer, EmulatedRuntime, Runtime};
 use ff::Field;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
-use super::ntt::{At, Direction, Transform, TransformError};
+use super::ntt::{At, Direction, Layout, Transform, TransformError};
 use super::quotient::Quotient;
 use crate::ntt::{Domain, root_of_unity};
 
@@ -92,6 +92,73 @@ fn every_size_and_kind_agrees_with_the_naive_transform_at_some_points() {
                 }
             }
         }
+    }
+}
+
+/// All tiles, with one table of twiddle factors and with two, on a size that the layout would not choose.
+#[test]
+fn every_layout_gives_the_same_transform() {
+    let runtime = emulator();
+    for (log2, tile, direct) in [
+        (11, 8, 0),
+        (12, 9, 20),
+        (12, 9, 0),
+        (13, 10, 12),
+        (14, 10, 20),
+        (17, 8, 9),
+    ] {
+        let layout = Layout { tile, direct };
+        let values = random(u64::from(log2), 1 << log2);
+        for at in [At::Roots, At::OddRoots] {
+            let make =
+                |direction| Transform::with_layout(&runtime, log2, direction, at, layout).unwrap();
+            let natural = upload(&runtime, &reversed(&values, log2));
+            make(Direction::Forward)
+                .dit(natural.global(), natural.global_mut())
+                .unwrap();
+            let found = download(&natural);
+            for i in [0, 1, (1 << log2) / 3, (1 << log2) - 1] {
+                let expected = naive(&values, log2, Direction::Forward, at, i);
+                assert_eq!(found[i], expected, "2^{log2} {layout:?} {at:?} at {i}");
+            }
+            make(Direction::Inverse)
+                .dif(natural.global(), natural.global_mut())
+                .unwrap();
+            let size = Scalar::from(1 << log2);
+            let expected: Vec<Scalar> = values.iter().map(|x| x * size).collect();
+            let found = reversed(&download(&natural), log2);
+            assert!(found == expected, "2^{log2} {layout:?} {at:?}");
+        }
+    }
+    let layout = Layout { tile: 7, direct: 0 };
+    let error = Transform::with_layout(&runtime, 11, Direction::Forward, At::Roots, layout).err();
+    assert_eq!(error, Some(TransformError::Tile { log2: 7 }));
+}
+
+#[test]
+fn two_arrays_and_products_are_transformed_in_the_same_launches() {
+    let runtime = emulator();
+    for log2 in [3, 11] {
+        let n = 1usize << log2;
+        let (a, b) = (random(300, n), random(301, n));
+        let transform = Transform::new(&runtime, log2, Direction::Forward, At::Roots).unwrap();
+        let alone = |values: &[Scalar]| {
+            let buffer = upload(&runtime, values);
+            transform.dif(buffer.global(), buffer.global_mut()).unwrap();
+            download(&buffer)
+        };
+        let product: Vec<Scalar> = a.iter().zip(&b).map(|(x, y)| x * y).collect();
+        let [on_a, on_b] = [&a, &b].map(|values| upload(&runtime, values));
+        let on_c = upload(&runtime, &vec![Scalar::ZERO; n]);
+        transform
+            .dif_of_product(on_a.global(), on_b.global(), on_c.global_mut())
+            .unwrap();
+        transform
+            .dif_both(on_a.global_mut(), on_b.global_mut())
+            .unwrap();
+        assert!(download(&on_a) == alone(&a), "2^{log2}");
+        assert!(download(&on_b) == alone(&b), "2^{log2}");
+        assert!(download(&on_c) == alone(&product), "2^{log2}");
     }
 }
 

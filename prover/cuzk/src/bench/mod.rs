@@ -5,6 +5,7 @@ mod compare;
 mod counters;
 mod full;
 mod groth16;
+mod kernels;
 mod synth;
 
 use crate::{arguments::Bench, error::Error, output::Output};
@@ -17,6 +18,7 @@ pub fn run(arguments: &Bench, output: &Output) -> Result<(), Error> {
         #[cfg(feature = "serve")]
         Bench::Pipeline(arguments) => crate::client::pipeline::run(arguments, output),
         Bench::Full(arguments) => full::run(arguments, output),
+        Bench::Kernels(arguments) => kernels::run(arguments, output),
     }
 }
 
