@@ -52,7 +52,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rows = measure::measure(&runtime, &selection, |row| {
         println!("{}", measure::line(row, &limits));
     })?;
-    if let Some(path) = arguments.iter().find(|argument| argument.ends_with(".json")) {
+    if let Some(path) = arguments
+        .iter()
+        .find(|argument| argument.ends_with(".json"))
+    {
         std::fs::write(path, measure::json(&rows, &limits).to_string())?;
     }
     Ok(())
