@@ -93,13 +93,12 @@ fn test_binaries(
     for package in packages {
         arguments.extend(["-p", package]);
     }
-    for (_, name, _) in tests {
-        let library = name.starts_with("cuzk_");
-        if library {
-            arguments.push("--lib");
-        } else {
-            arguments.extend(["--test", name]);
-        }
+    let library = |name: &str| name.starts_with("cuzk_");
+    if tests.iter().any(|test| library(test.1)) {
+        arguments.push("--lib");
+    }
+    for (_, name, _) in tests.iter().filter(|test| !library(test.1)) {
+        arguments.extend(["--test", name]);
     }
     let text = shell::output(shell::cargo(&arguments).stdin(Stdio::null()))?;
     let mut built = BTreeMap::new();

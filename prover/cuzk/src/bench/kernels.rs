@@ -50,7 +50,7 @@ fn selection(arguments: &BenchKernels) -> Selection {
         let sizes = if arguments.log2.is_empty() {
             usual
         } else {
-            &arguments.log2
+            arguments.log2.as_slice()
         };
         let fits = |&log2: &u32| log2 <= arguments.largest;
         sizes.iter().copied().filter(fits).collect()
