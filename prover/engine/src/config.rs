@@ -67,6 +67,9 @@ pub struct EngineConfig {
     /// Where accepted jobs, their inputs and finished results are kept. Without it they are lost
     /// when the process ends.
     pub state_dir: Option<PathBuf>,
+    /// Submissions are refused when less than this many bytes would stay free on the disk of
+    /// `state_dir`: running jobs need some for their results.
+    pub disk_reserve: u64,
     /// Host memory for parameters, witnesses and requests.
     pub host_memory: Budget,
     /// Memory of each device.
@@ -99,6 +102,7 @@ impl EngineConfig {
             device: Device::Auto,
             params_dir: params_dir.into(),
             state_dir: None,
+            disk_reserve: 64 << 20,
             host_memory: Budget::Auto,
             device_memory: Budget::Auto,
             partitions_in_flight: 0,

@@ -65,6 +65,16 @@ pub enum JournalError {
         /// The journal.
         path: PathBuf,
     },
+    /// Too little of the disk is free.
+    #[error("{}: {free} bytes free, {needed} needed", path.display())]
+    NoSpace {
+        /// The folder of the journal.
+        path: PathBuf,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that have to be, those kept in reserve included.
+        needed: u64,
+    },
     /// The store itself.
     #[error("{}: {message}", path.display())]
     Store {
@@ -96,6 +106,7 @@ impl JournalError {
             Self::Io { source, .. } => {
                 matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
             }
+            Self::NoSpace { .. } => true,
             Self::Store { full, .. } => *full,
             _ => false,
         }

@@ -16,6 +16,12 @@ mod event;
 mod executor;
 mod filecoin;
 mod job;
+mod journal;
+pub mod memory;
+pub mod plan;
+mod results;
+mod scheduler;
+mod simulation;
 mod status;
 
 pub use config::{Budget, EngineConfig, KeptResults, QueueLimits};

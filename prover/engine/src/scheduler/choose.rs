@@ -1,0 +1,100 @@
+//! Whose turn it is: levels, ageing, and circuits that are at hand.
+
+use std::time::Duration;
+
+use super::{Key, Payloads, Ready, Residency, Scheduler};
+
+/// Jobs of a level that are looked at for one that can be started.
+const SCAN: usize = 64;
+
+impl<P: Payloads> Scheduler<P> {
+    /// The levels with work to be started, in the order in which they are served: from the highest to
+    /// the lowest, but first the one that is longest overdue. A level is overdue when it has had
+    /// work for the ageing time, and none of its partitions was started in that time.
+    pub(super) fn level_order(&self, now: Duration) -> Vec<usize> {
+        let busy = |&level: &usize| !self.levels[level].jobs.is_empty();
+        let mut order: Vec<usize> = (0..self.levels.len()).rev().filter(busy).collect();
+        let waited = |level: usize| {
+            let level = &self.levels[level];
+            now.saturating_sub(level.since.max(level.served))
+        };
+        let overdue = order.iter().copied().enumerate().skip(1);
+        let overdue = overdue
+            .filter(|&(_, level)| waited(level) >= self.settings.ageing)
+            .max_by_key(|&(_, level)| waited(level));
+        if let Some((place, _)) = overdue {
+            order[..=place].rotate_right(1);
+        }
+        order
+    }
+
+    /// The first jobs of a level, oldest first. While the oldest would need parameters to be
+    /// swapped, jobs whose parameters are at hand go before it, but not longer than the ageing time.
+    pub(super) fn job_order(&self, level: usize, now: Duration) -> Vec<Key> {
+        let jobs = self.levels[level].jobs.iter();
+        let mut keys: Vec<Key> = jobs.take(SCAN).copied().collect();
+        let head = keys.first().and_then(|key| self.jobs.get(key));
+        let Some(head) = head.filter(|head| self.needs_swap(head.circuit)) else {
+            return keys;
+        };
+        let impatient = now.saturating_sub(head.submitted) >= self.settings.ageing;
+        let at_hand = |key: &Key| {
+            let job = self.jobs.get(key);
+            job.is_some_and(|job| !self.needs_swap(job.circuit))
+        };
+        if !impatient && keys.iter().any(at_hand) {
+            keys.retain(at_hand);
+        }
+        keys
+    }
+
+    /// Whether parameters would have to go before those of this circuit can be loaded.
+    fn needs_swap(&self, id: cuzk_filecoin::CircuitId) -> bool {
+        let absent = self
+            .circuits
+            .get(&id)
+            .is_none_or(|circuit| matches!(circuit.residency, Residency::Absent));
+        absent && !self.fits_beside(id)
+    }
+
+    /// The ready partition that a device takes next: one that has waited for the ageing time, else by
+    /// level, then one whose parameters the device holds, then the oldest job's.
+    pub(super) fn choose_ready(&self, device: usize, now: Duration) -> Option<usize> {
+        let hot = &self.devices.get(device)?.hot;
+        let order = |ready: &Ready<P>| {
+            let aged = now.saturating_sub(ready.since) >= self.settings.ageing;
+            let level = if aged { 0 } else { 4 - ready.level as usize };
+            let since = if aged { ready.since } else { Duration::ZERO };
+            let cold = !aged && !hot.contains(&ready.circuit);
+            (level, since, cold, ready.key, ready.partition)
+        };
+        let allowed = self.ready.iter().enumerate();
+        let allowed = allowed.filter(|(_, ready)| self.may_take(device, ready.avoid));
+        allowed
+            .min_by_key(|(_, ready)| order(ready))
+            .map(|(i, _)| i)
+    }
+
+    /// Whether a device may take a partition that failed on `avoid`: another device if there is one,
+    /// else the fallback, else the same again.
+    fn may_take(&self, device: usize, avoid: Option<usize>) -> bool {
+        let fallback = |index: usize| self.devices[index].spec.fallback;
+        let Some(avoid) = avoid else {
+            return !fallback(device);
+        };
+        if device != avoid && !fallback(device) {
+            return true;
+        }
+        let mut others = (0..self.devices.len()).filter(|&other| other != avoid);
+        let another = others.clone().any(|other| !fallback(other));
+        let any = others.any(fallback);
+        !another && (device != avoid && fallback(device) || device == avoid && !any)
+    }
+
+    /// The fallback device, if it is where a partition that failed on `avoid` has to go.
+    pub(super) fn fallback_after(&self, avoid: Option<usize>) -> Option<usize> {
+        avoid?;
+        let mut devices = 0..self.devices.len();
+        devices.find(|&device| self.devices[device].spec.fallback && self.may_take(device, avoid))
+    }
+}
