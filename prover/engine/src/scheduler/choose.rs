@@ -8,28 +8,32 @@ use super::{Key, Payloads, Ready, Residency, Scheduler};
 const SCAN: usize = 64;
 
 impl<P: Payloads> Scheduler<P> {
-    /// The levels with work to be started, in the order in which they are served: from the highest to
-    /// the lowest, but first the one that is longest overdue. A level is overdue when it has had
-    /// work for the ageing time, and none of its partitions was started in that time.
-    pub(super) fn level_order(&self, now: Duration) -> Vec<usize> {
-        let busy = |&level: &usize| !self.levels[level].jobs.is_empty();
-        let mut order: Vec<usize> = (0..self.levels.len()).rev().filter(busy).collect();
-        let waited = |level: usize| {
-            let level = &self.levels[level];
+    /// The level that is longest overdue, if any is: one that has had work to be started for the ageing
+    /// time, while none of its partitions was started and a higher level had work as well.
+    pub(super) fn overdue(&self, now: Duration) -> Option<usize> {
+        let busy = |level: &usize| !self.levels[*level].jobs.is_empty();
+        let waited = |level: &usize| {
+            let level = &self.levels[*level];
             now.saturating_sub(level.since.max(level.served))
         };
-        let overdue = order.iter().copied().enumerate().skip(1);
-        let overdue = overdue
-            .filter(|&(_, level)| waited(level) >= self.settings.ageing)
-            .max_by_key(|&(_, level)| waited(level));
-        if let Some((place, _)) = overdue {
-            order[..=place].rotate_right(1);
-        }
-        order
+        let lower = (0..self.levels.len()).rev().filter(busy).skip(1);
+        lower
+            .filter(|level| waited(level) >= self.settings.ageing)
+            .max_by_key(waited)
+    }
+
+    /// The levels with work to be started, in the order in which they are served: the overdue one,
+    /// then from the highest to the lowest.
+    pub(super) fn level_order(&self, overdue: Option<usize>) -> Vec<usize> {
+        let busy = |level: &usize| !self.levels[*level].jobs.is_empty();
+        let others = (0..self.levels.len()).rev().filter(busy);
+        let others = others.filter(|level| Some(*level) != overdue);
+        overdue.into_iter().chain(others).collect()
     }
 
     /// The first jobs of a level, oldest first. While the oldest would need parameters to be
-    /// swapped, jobs whose parameters are at hand go before it, but not longer than the ageing time.
+    /// swapped, jobs whose parameters are at hand go before it, but not for longer than the ageing
+    /// time and ten times what a swap costs.
     pub(super) fn job_order(&self, level: usize, now: Duration) -> Vec<Key> {
         let jobs = self.levels[level].jobs.iter();
         let mut keys: Vec<Key> = jobs.take(SCAN).copied().collect();
@@ -37,7 +41,10 @@ impl<P: Payloads> Scheduler<P> {
         let Some(head) = head.filter(|head| self.needs_swap(head.circuit)) else {
             return keys;
         };
-        let impatient = now.saturating_sub(head.submitted) >= self.settings.ageing;
+        let loads = self.circuits.values().map(|circuit| circuit.load_time);
+        let swap = loads.max().unwrap_or_default();
+        let patience = self.settings.ageing.max(10 * swap);
+        let impatient = now.saturating_sub(head.submitted.max(self.last_load)) >= patience;
         let at_hand = |key: &Key| {
             let job = self.jobs.get(key);
             job.is_some_and(|job| !self.needs_swap(job.circuit))

@@ -102,6 +102,7 @@ impl<P: Payloads> Scheduler<P> {
             (Ok(loaded), Some(memory)) => {
                 circuit.residency = Residency::Loaded { loaded, memory };
                 circuit.load_time = took;
+                self.last_load = now;
                 circuit.last_used = now;
                 let leaving = circuit.leaving && key.is_none();
                 self.tell_tier(id, Tier::Warm);

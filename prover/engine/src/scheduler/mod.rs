@@ -52,9 +52,9 @@ pub(crate) trait Payloads: 'static {
 /// Numbers that do not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Partitions that are synthesised at once. One more may be for a critical job.
+    /// Partitions that are synthesised at once. One more may be of a critical job or an overdue level.
     pub synthesis_workers: usize,
-    /// Partitions that are being synthesised or wait for a device. One more may be for a critical job.
+    /// Partitions that are being synthesised or wait for a device. One more as above.
     pub ahead: usize,
     /// Partitions that each device has started at once.
     pub device_slots: usize,
@@ -252,6 +252,8 @@ pub(crate) struct Scheduler<P: Payloads> {
     running: BTreeMap<TaskId, Running>,
     deadlines: BTreeSet<(Duration, Key)>,
     synthesising: usize,
+    /// When parameters were last loaded.
+    last_load: Duration,
     next_task: TaskId,
     queued_bytes: u64,
     totals: Totals,
@@ -278,6 +280,7 @@ impl<P: Payloads> Scheduler<P> {
             running: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             synthesising: 0,
+            last_load: Duration::ZERO,
             next_task: 0,
             queued_bytes: 0,
             totals: Totals::default(),
@@ -402,7 +405,7 @@ impl<P: Payloads> Scheduler<P> {
             return;
         };
         let level = &mut self.levels[job.level as usize];
-        if level.jobs.is_empty() {
+        if level.jobs.is_empty() && level.opened == 0 {
             level.since = now;
         }
         level.jobs.insert(key);

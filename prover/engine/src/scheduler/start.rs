@@ -34,9 +34,12 @@ impl<P: Payloads> Scheduler<P> {
         if let Some(task) = self.next_wanted(now) {
             return Some(task);
         }
-        for level in self.level_order(now) {
+        let overdue = self.overdue(now);
+        for level in self.level_order(overdue) {
+            // What must not be put off any longer may take the slot that critical jobs have more.
+            let extra = overdue == Some(level) || level == Priority::Critical as usize;
             for key in self.job_order(level, now) {
-                match self.step(key, now) {
+                match self.step(key, extra, now) {
                     Step::Start(task) => return Some(task),
                     Step::Memory => return None,
                     Step::Later => {}
@@ -101,7 +104,7 @@ impl<P: Payloads> Scheduler<P> {
     }
 
     /// Starts a job's next work.
-    fn step(&mut self, key: Key, now: Duration) -> Step<P> {
+    fn step(&mut self, key: Key, extra: bool, now: Duration) -> Step<P> {
         let Some(job) = self.jobs.get(&key) else {
             return Step::Later;
         };
@@ -112,7 +115,7 @@ impl<P: Payloads> Scheduler<P> {
             Phase::Open { .. } => match self.circuits.get(&circuit).map(|c| &c.residency) {
                 None | Some(Residency::Loading) => Step::Later,
                 Some(Residency::Absent) => self.start_load(circuit, Some(key), now),
-                Some(Residency::Loaded { .. }) => self.start_synthesis(key, now),
+                Some(Residency::Loaded { .. }) => self.start_synthesis(key, extra, now),
             },
         }
     }
@@ -159,14 +162,14 @@ impl<P: Payloads> Scheduler<P> {
         Step::Start(self.assign(key, id, Work::Load, vec![memory], Task::Load, now))
     }
 
-    /// Whether one more partition of a level may be synthesised.
-    fn has_slot(&self, level: Priority) -> bool {
-        let extra = usize::from(level == Priority::Critical);
+    /// Whether one more partition may be synthesised, or even one `extra`.
+    fn has_slot(&self, extra: bool) -> bool {
+        let extra = usize::from(extra);
         self.synthesising < self.settings.synthesis_workers + extra
             && self.synthesising + self.ready.len() < self.settings.ahead + extra
     }
 
-    fn start_synthesis(&mut self, key: Key, now: Duration) -> Step<P> {
+    fn start_synthesis(&mut self, key: Key, extra: bool, now: Duration) -> Step<P> {
         let Some(job) = self.jobs.get(&key) else {
             return Step::Later;
         };
@@ -176,7 +179,7 @@ impl<P: Payloads> Scheduler<P> {
             return Step::Later;
         };
         let request = request.clone();
-        if !self.has_slot(level) {
+        if !self.has_slot(extra) {
             return Step::Later;
         }
         let bytes = self.circuits.get(&id).map_or(0, |c| c.footprint.partition);

@@ -11,7 +11,7 @@ use rand_core::{RngCore as _, SeedableRng as _};
 
 use super::*;
 use crate::{
-    JobId, JobState,
+    JobId, JobState, Tier,
     simulation::{Simulated, Simulation, Tag, World, success},
 };
 
@@ -117,8 +117,6 @@ impl Steady {
         self.events.iter().filter(is_load).count()
     }
 }
-
-use crate::Tier;
 
 impl World for Steady {
     fn perform(
@@ -507,12 +505,11 @@ impl World for Chaos {
 
     fn observe(
         &mut self,
-        now: Duration,
+        _now: Duration,
         scheduler: &Scheduler<Simulated>,
         _effects: &Effects<Simulated>,
     ) {
-        let report = scheduler.report(now);
-        assert!(report.host_memory.used <= self.limit);
+        assert!(scheduler.memory.status().used <= self.limit);
         let settings = scheduler.settings();
         assert!(scheduler.synthesising <= settings.synthesis_workers + 1);
         assert!(scheduler.synthesising + scheduler.ready.len() <= settings.ahead + 1);
