@@ -3,7 +3,11 @@
 //! The functions of `cuzk-circuit` are generic; each crate that calls them with a
 //! [`FilecoinCircuit`] would compile nine circuits anew for each of them.
 
-use cuzk_circuit::{Assignment, CircuitError, Shape, Witness};
+use std::path::Path;
+
+use cuzk_circuit::{
+    Assignment, CircuitError, CompiledCircuit, CompiledError, Origin, Shape, Witness,
+};
 
 use crate::circuit::FilecoinCircuit;
 
@@ -46,6 +50,19 @@ impl FilecoinCircuit {
     /// Synthesis fails.
     pub fn shape(self) -> Result<Shape, CircuitError> {
         cuzk_circuit::shape(self)
+    }
+
+    /// A and B as templates and instances, from the file at `path` or recorded and saved there; a
+    /// blank circuit will do: [`CompiledCircuit::open_or_record`].
+    ///
+    /// # Errors
+    /// The circuit cannot be recorded.
+    pub fn compiled(
+        self,
+        path: &Path,
+        identity: &str,
+    ) -> Result<(CompiledCircuit, Origin), CompiledError> {
+        CompiledCircuit::open_or_record(path, identity, self)
     }
 
     /// Names the first constraint that does not hold: [`fn@cuzk_circuit::check`].

@@ -89,7 +89,8 @@ pub struct EngineConfig {
     pub ageing: Duration,
     /// Circuits whose parameters are loaded at once and kept as long as there is room.
     pub preload: Vec<CircuitId>,
-    /// Whether circuits are compiled in the background, and the result kept beside the parameters, when that saves synthesis.
+    /// Whether proofs are made from compiled circuits, which are kept beside the parameters and
+    /// recorded in the background where they are not there.
     pub compile_circuits: bool,
     /// How many events a slow subscriber may lag behind before it loses some.
     pub event_buffer: usize,

@@ -3,21 +3,24 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
 };
 
-use cuzk_circuit::Assignment;
+use cuzk_circuit::{Assignment, CompiledCircuit, Scalar, Witness};
 use cuzk_filecoin::{CircuitId, ProofRequest, Request, RequestError, SectorSize};
-use cuzk_prover::{Device, DeviceError, Params, ProveError, Prover, cuda};
+use cuzk_kernels::runtime::RuntimeError;
+use cuzk_prover::{Device, DeviceError, Params, PendingProof, ProveError, Prover, cuda};
 use ff::Field;
 use rand_core::OsRng;
 
 use crate::{
-    EngineError,
+    Budget, EngineConfig, EngineError,
     executor::{
         CancelToken, DeviceSpec, Diagnosis, Executor, Footprint, Loaded, Parsed, PartitionProof,
         TaskError,
     },
+    memory::host_limit,
 };
 
 /// Filecoin's proofs on this machine's devices.
@@ -28,53 +31,108 @@ pub struct Filecoin {
     arenas: Mutex<Vec<Assignment>>,
     arena_bytes: u64,
     on_cpu: bool,
+    compile: bool,
+    /// Held while a circuit is recorded: one at a time, for each takes a core.
+    recording: Arc<Mutex<()>>,
 }
 
-/// A circuit's parameters.
+/// A circuit's parameters and, as soon as it is there, the compiled circuit.
 #[derive(Clone)]
 pub struct Parameters {
     params: Arc<Params>,
+    compiled: Arc<OnceLock<Arc<CompiledCircuit>>>,
+}
+
+/// What a proof is made from.
+pub struct Synthesis {
+    assignment: Assignment,
+    /// With it, A and B are evaluated by the back end.
+    compiled: Option<Arc<CompiledCircuit>>,
 }
 
 impl Filecoin {
-    /// Opens the devices. `arena_bytes` of host memory may be kept for the next syntheses.
+    /// Opens the devices of a configuration. A twentieth of the host memory may be kept for the next
+    /// syntheses. Compiled circuits that are wanted and not beside the parameters are recorded in the
+    /// background, by a thread that nobody waits for.
     ///
     /// # Errors
-    /// A device that was asked for by name cannot be used, or `params_dir` is not the folder from
+    /// A device that was asked for by name cannot be used, or the parameter folder is not the one from
     /// which the official verifiers read their keys.
-    pub fn open(device: &Device, params_dir: &Path, arena_bytes: u64) -> Result<Self, EngineError> {
+    pub fn open(config: &EngineConfig) -> Result<Self, EngineError> {
         let expected = cuzk_filecoin::params_dir()?;
+        let params_dir = &config.params_dir;
         if !same_folder(&expected, params_dir) {
-            let found = params_dir.to_owned();
+            let found = params_dir.clone();
             return Err(EngineError::ParamsDir { expected, found });
         }
-        let devices = open_devices(device)?;
+        let devices = open_devices(&config.device, config.device_memory)?;
         let on_cpu = devices
             .iter()
             .any(|(spec, _)| spec.ordinal.is_none() && !spec.fallback);
         Ok(Self {
-            params_dir: params_dir.to_owned(),
+            params_dir: params_dir.clone(),
             devices,
             footprints: Mutex::default(),
             arenas: Mutex::default(),
-            arena_bytes,
+            arena_bytes: host_limit(config.host_memory) / 20,
             on_cpu,
+            compile: config.compile_circuits,
+            recording: Arc::default(),
         })
     }
 
-    fn params_path(&self, circuit: CircuitId) -> Result<PathBuf, String> {
-        let path = circuit.params_path(&self.params_dir, "params");
+    fn path(&self, circuit: CircuitId, extension: &str) -> Result<PathBuf, String> {
+        let path = circuit.params_path(&self.params_dir, extension);
         path.map_err(|error| error.to_string())
     }
 
     fn arena(&self) -> Assignment {
-        let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
-        arenas.pop().unwrap_or_default()
+        lock(&self.arenas).pop().unwrap_or_default()
+    }
+
+    /// Whether there is a file of the compiled circuit.
+    fn is_compiled(&self, circuit: CircuitId) -> bool {
+        self.compile && self.path(circuit, COMPILED).is_ok_and(|path| path.exists())
+    }
+
+    /// The compiled circuit from its file. Where the file is bad the circuit is recorded at once, for
+    /// the footprint counts on it; where there is none, in the background.
+    fn compiled(
+        &self,
+        circuit: CircuitId,
+    ) -> Result<Arc<OnceLock<Arc<CompiledCircuit>>>, TaskError> {
+        let slot = Arc::new(OnceLock::new());
+        if !self.compile {
+            return Ok(slot);
+        }
+        let path = self
+            .path(circuit, COMPILED)
+            .map_err(TaskError::Parameters)?;
+        if path.exists() {
+            let compiled = record(circuit, &path).map_err(TaskError::Parameters)?;
+            slot.get_or_init(|| Arc::new(compiled));
+            return Ok(slot);
+        }
+        let (later, one_at_a_time) = (Arc::clone(&slot), Arc::clone(&self.recording));
+        let thread = thread::Builder::new().name("cuzk-record".to_owned());
+        let spawned = thread.spawn(move || {
+            let _turn = lock(&one_at_a_time);
+            match record(circuit, &path) {
+                Ok(compiled) => {
+                    later.get_or_init(|| Arc::new(compiled));
+                }
+                Err(error) => tracing::warn!(%circuit, error, "not compiled"),
+            }
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%circuit, %error, "no thread to compile the circuit");
+        }
+        Ok(slot)
     }
 
     /// Keeps an assignment's memory for the next synthesis if there is room for it.
     fn keep(&self, assignment: Assignment) {
-        let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut arenas = lock(&self.arenas);
         let kept: u64 = arenas.iter().map(assignment_bytes).sum();
         if kept + assignment_bytes(&assignment) <= self.arena_bytes {
             arenas.push(assignment);
@@ -85,33 +143,58 @@ impl Filecoin {
     }
 }
 
+/// The extension of a compiled circuit beside its parameters.
+const COMPILED: &str = "compiled";
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A compiled circuit from its file, or from the circuit.
+fn record(circuit: CircuitId, path: &Path) -> Result<CompiledCircuit, String> {
+    let text = |error: RequestError| error.to_string();
+    let identity = circuit.params_file_stem().map_err(text)?;
+    let blank = circuit.blank_circuit().map_err(text)?;
+    let compiled = blank.compiled(path, &identity);
+    let (compiled, origin) = compiled.map_err(|error| error.to_string())?;
+    tracing::info!(%circuit, ?origin, "compiled circuit");
+    Ok(compiled)
+}
+
 fn same_folder(a: &Path, b: &Path) -> bool {
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     canonical(a) == canonical(b)
 }
 
 /// One prover for each device, and the CPU for what fails on a GPU.
-fn open_devices(device: &Device) -> Result<Vec<(DeviceSpec, Prover)>, DeviceError> {
+fn open_devices(device: &Device, memory: Budget) -> Result<Vec<(DeviceSpec, Prover)>, DeviceError> {
+    let unusable = |error: RuntimeError| DeviceError::NoCuda {
+        device: device.clone(),
+        reason: error.to_string(),
+    };
+    let limit = match memory {
+        Budget::Auto => None,
+        Budget::Bytes(bytes) => Some(bytes),
+    };
     let ordinals = match device {
         Device::Cpu => Vec::new(),
-        Device::Auto => (0..cuda::device_count().unwrap_or(0)).collect(),
+        Device::Auto => match cuda::device_count() {
+            Ok(count) => (0..count).collect(),
+            Err(reason) => {
+                tracing::info!(%reason, "proving on the cpu");
+                Vec::new()
+            }
+        },
         Device::Cuda(list) if list.is_empty() => {
-            let count = cuda::device_count().map_err(|error| DeviceError::NoCuda {
-                device: device.clone(),
-                reason: error.to_string(),
-            })?;
-            (0..count).collect()
+            (0..cuda::device_count().map_err(unusable)?).collect()
         }
         Device::Cuda(list) => list.clone(),
     };
     let mut devices = Vec::with_capacity(ordinals.len() + 1);
     for ordinal in ordinals {
-        let prover = Prover::new(Device::Cuda(vec![ordinal]))?;
-        let info = cuda::DeviceInfo::query(ordinal);
-        let info = info.map_err(|error| DeviceError::NoCuda {
-            device: device.clone(),
-            reason: error.to_string(),
-        })?;
+        let info = cuda::DeviceInfo::query(ordinal).map_err(unusable)?;
+        let backend = cuda::backend(&[ordinal], limit).map_err(unusable)?;
+        let prover = Prover::with_backend(backend);
         let spec = DeviceSpec {
             ordinal: Some(ordinal),
             name: info.name,
@@ -131,9 +214,10 @@ fn open_devices(device: &Device) -> Result<Vec<(DeviceSpec, Prover)>, DeviceErro
     Ok(devices)
 }
 
-/// Bytes of an assignment's vectors, which are all but all of it.
+/// Bytes of an assignment: its evaluations and, at the usual share of bits, its witness.
 fn assignment_bytes(assignment: &Assignment) -> u64 {
-    32 * (assignment.a.capacity() + assignment.b.capacity()) as u64
+    let values = assignment.a.capacity() + assignment.b.capacity();
+    (32 * values + 2 * assignment.witness.aux.len()) as u64
 }
 
 /// The circuit that the fields name, without a look at the proofs where the size is given.
@@ -151,7 +235,7 @@ fn identify(request: &ProofRequest) -> Result<CircuitId, RequestError> {
 impl Executor for Filecoin {
     type Request = Request;
     type Parameters = Parameters;
-    type Synthesis = Assignment;
+    type Synthesis = Synthesis;
 
     fn devices(&self) -> Vec<DeviceSpec> {
         self.devices.iter().map(|(spec, _)| spec.clone()).collect()
@@ -162,18 +246,13 @@ impl Executor for Filecoin {
     }
 
     fn footprint(&self, circuit: CircuitId) -> Result<Footprint, String> {
-        let lock = || {
-            self.footprints
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(found) = lock().get(&circuit) {
+        if let Some(found) = lock(&self.footprints).get(&circuit) {
             return Ok(*found);
         }
-        let path = self.params_path(circuit)?;
+        let path = self.path(circuit, "params")?;
         let params = Params::map(path).map_err(|error| error.to_string())?;
-        let found = footprint(&params, self.on_cpu);
-        lock().insert(circuit, found);
+        let found = footprint(&params, self.on_cpu, self.is_compiled(circuit));
+        lock(&self.footprints).insert(circuit, found);
         Ok(found)
     }
 
@@ -190,18 +269,22 @@ impl Executor for Filecoin {
     }
 
     fn load(&self, circuit: CircuitId) -> Result<Loaded<Parameters>, TaskError> {
-        let path = self.params_path(circuit).map_err(TaskError::Parameters)?;
+        let path = self
+            .path(circuit, "params")
+            .map_err(TaskError::Parameters)?;
         let params = if self.on_cpu {
             Params::open(path)
         } else {
             Params::map(path)
         };
         let params = params.map_err(|error| TaskError::Parameters(error.to_string()))?;
+        let compiled = self.compiled(circuit)?;
         Ok(Loaded {
+            compiled: compiled.get().is_some(),
             parameters: Parameters {
                 params: Arc::new(params),
+                compiled,
             },
-            compiled: false,
         })
     }
 
@@ -209,40 +292,33 @@ impl Executor for Filecoin {
         &self,
         request: &Request,
         k: usize,
-        _parameters: &Parameters,
+        parameters: &Parameters,
         cancel: &CancelToken,
-    ) -> Result<Assignment, TaskError> {
-        let wrong = |error: &dyn std::fmt::Display| TaskError::Request(error.to_string());
+    ) -> Result<Synthesis, TaskError> {
         let mut assignment = self.arena();
         let circuit = request.circuit(k).map_err(|error| wrong(&error))?;
         if cancel.is_cancelled() {
             return Err(TaskError::Cancelled);
         }
-        circuit
-            .assignment_into(&mut assignment)
-            .map_err(|error| wrong(&error))?;
+        let compiled = parameters.compiled.get().cloned();
+        let made = match &compiled {
+            Some(_) => circuit.witness_into(&mut assignment.witness),
+            None => circuit.assignment_into(&mut assignment),
+        };
+        made.map_err(|error| wrong(&error))?;
         let expected = request.public_inputs(k).map_err(|error| wrong(&error))?;
-        let found = &assignment.witness.inputs[1..];
-        if found != expected {
-            let same = found
-                .iter()
-                .zip(&expected)
-                .take_while(|(a, b)| a == b)
-                .count();
-            return Err(TaskError::Request(format!(
-                "public input {same} of the circuit is not the official verifier's ({} inputs, expected {})",
-                found.len(),
-                expected.len()
-            )));
-        }
-        Ok(assignment)
+        check_inputs(&assignment.witness, &expected)?;
+        Ok(Synthesis {
+            assignment,
+            compiled,
+        })
     }
 
     fn prove(
         &self,
         device: usize,
         parameters: &Parameters,
-        synthesis: Assignment,
+        synthesis: Synthesis,
         cancel: &CancelToken,
     ) -> Result<PartitionProof, TaskError> {
         let Some((_, prover)) = self.devices.get(device) else {
@@ -252,9 +328,17 @@ impl Executor for Filecoin {
             return Err(TaskError::Cancelled);
         }
         let (r, s) = (Field::random(OsRng), Field::random(OsRng));
-        let pending = prover.start(&parameters.params, synthesis, r, s);
+        let Parameters { params, .. } = parameters;
+        let Synthesis {
+            assignment,
+            compiled,
+        } = synthesis;
+        let pending = match &compiled {
+            Some(circuit) => prover.start_compiled(params, circuit, assignment.witness, r, s),
+            None => prover.start(params, assignment, r, s),
+        };
         let finished = pending
-            .and_then(|pending| pending.finish())
+            .and_then(PendingProof::finish)
             .map_err(|error| task_error(&error))?;
         let proof = finished.proof.to_bytes();
         self.keep(finished.assignment);
@@ -300,6 +384,25 @@ impl Executor for Filecoin {
     }
 }
 
+fn wrong(error: &dyn std::fmt::Display) -> TaskError {
+    TaskError::Request(error.to_string())
+}
+
+/// Refuses a witness for other public inputs than the official verifier's.
+fn check_inputs(witness: &Witness, expected: &[Scalar]) -> Result<(), TaskError> {
+    let found = witness.inputs.get(1..).unwrap_or_default();
+    if found == expected {
+        return Ok(());
+    }
+    let same = found.iter().zip(expected).take_while(|(a, b)| a == b);
+    Err(TaskError::Request(format!(
+        "public input {} of the circuit is not the official verifier's ({} inputs, expected {})",
+        same.count(),
+        found.len(),
+        expected.len()
+    )))
+}
+
 /// The official verdict on the vanilla proofs, in words.
 fn vanilla(request: &Request) -> String {
     match request.verify_vanilla() {
@@ -325,19 +428,27 @@ fn task_error(error: &ProveError) -> TaskError {
 }
 
 /// What a circuit takes, from the counts of its parameters.
-fn footprint(params: &Params, on_cpu: bool) -> Footprint {
+fn footprint(params: &Params, on_cpu: bool, compiled: bool) -> Footprint {
     let counts = params.counts();
     let file = counts.file_bytes();
     let domain = (counts.h + 1) as u64;
     let variables = (counts.l + counts.inputs) as u64;
-    // A·w and B·w, a bit for each variable three times over, and room for other values.
-    let assignment = 64 * domain + variables * 2;
+    // Two bits for each variable, a density bit three times over, and room for other values.
+    let witness = (8 << 20) + 2 * variables;
+    // A·w and B·w.
+    let values = 64 * domain;
     // The CPU's transforms need the quotient and two tables, its sums need buckets and sorted digits.
     let cpu_work = 96 * domain + 16 * variables;
+    let on_host = if compiled && !on_cpu { 0 } else { values };
     Footprint {
-        parameters: file,
-        partition: (8 << 20) + assignment + if on_cpu { cpu_work } else { 0 },
-        fallback: if on_cpu { 0 } else { cpu_work },
+        // The compiled circuit takes far less than this share.
+        parameters: file + file / 256,
+        partition: witness + on_host + if on_cpu { cpu_work } else { 0 },
+        fallback: if on_cpu {
+            0
+        } else {
+            cpu_work + values - on_host
+        },
         device_parameters: if on_cpu { 0 } else { file },
     }
 }

@@ -32,7 +32,7 @@ pub use executor::{
     CancelToken, DeviceSpec, Diagnosis, Executor, Footprint, Loaded, Parsed, PartitionProof,
     TaskError,
 };
-pub use filecoin::{Filecoin, Parameters};
+pub use filecoin::{Filecoin, Parameters, Synthesis};
 pub use job::{
     CancelOutcome, JobId, JobResult, JobState, JobTimes, Priority, Submission, Submitted, Waited,
 };

@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 use crate::{
     CancelOutcome, Drained, EngineConfig, EngineError, EngineStatus, Event, Evicted, Executor,
     Filecoin, JobId, PreloadError, Preloaded, Submission, SubmitError, Submitted, Waited,
-    memory::host_limit, scheduler::Preload,
+    scheduler::Preload,
 };
 use shared::{Completion, Shared};
 
@@ -54,9 +54,7 @@ impl Engine<Filecoin> {
     /// # Errors
     /// The configuration makes no sense, a device cannot be used, or the journal cannot be read.
     pub fn open(config: EngineConfig) -> Result<Self, EngineError> {
-        // A twentieth of the budget is for memory that waits to be used again.
-        let arenas = host_limit(config.host_memory) / 20;
-        let executor = Filecoin::open(&config.device, &config.params_dir, arenas)?;
+        let executor = Filecoin::open(&config)?;
         Self::with_executor(config, executor)
     }
 }

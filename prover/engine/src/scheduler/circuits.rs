@@ -212,7 +212,7 @@ impl<P: Payloads> Scheduler<P> {
             };
             self.unload(id);
         }
-        if self.memory.free_soon() >= bytes || !self.running.is_empty() || !self.ready.is_empty() {
+        if self.memory.free_soon() >= bytes || !self.running.is_empty() {
             return;
         }
         let others = self.jobs.iter().rev().filter(|(key, job)| {

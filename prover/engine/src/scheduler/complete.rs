@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Finished, Garbage, Key, Outcome, Payloads, Ready, Residency, Scheduler, TaskId, Work};
+use super::{
+    Finished, Garbage, Key, Outcome, Payloads, REQUEST_FACTOR, Ready, Residency, Scheduler, TaskId,
+    Work,
+};
 use crate::{
     Diagnosis, EventKind, JobResult, JobState, Loaded, Parsed, PartitionProof, Stage, TaskError,
     Tier, memory::Reservation,
@@ -261,7 +264,8 @@ impl<P: Payloads> Scheduler<P> {
             .and_then(|device| self.devices.get(device))
             .map_or_else(String::new, |device| format!(" on {}", device.spec.name));
         let mut message = format!("partition {k} of {of}{place}: {}", diagnosis.message);
-        let fits = self.fits_after(circuit, device);
+        let request = REQUEST_FACTOR * job.input_bytes;
+        let fits = self.fits_after(circuit, device, request);
         if diagnosis.retry && attempts < ATTEMPTS && fits {
             if let Some(job) = self.jobs.get_mut(&key) {
                 job.troubles.entry(k).or_default().first = Some(message.clone());
@@ -286,13 +290,18 @@ impl<P: Payloads> Scheduler<P> {
     }
 
     /// Whether there can be memory for another attempt after a failure on a device.
-    fn fits_after(&self, id: cuzk_filecoin::CircuitId, device: Option<usize>) -> bool {
+    fn fits_after(
+        &self,
+        id: cuzk_filecoin::CircuitId,
+        device: Option<usize>,
+        request: u64,
+    ) -> bool {
         if self.fallback_after(device).is_none() {
             return true;
         }
         self.circuits.get(&id).is_some_and(|circuit| {
             let needs = circuit.footprint;
-            let sum = needs.parameters + needs.partition + needs.fallback;
+            let sum = needs.parameters + needs.partition + needs.fallback + request;
             sum <= self.memory.limit()
         })
     }

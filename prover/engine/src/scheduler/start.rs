@@ -219,8 +219,16 @@ impl<P: Payloads> Scheduler<P> {
         let place = self.choose_ready(device, now)?;
         let mut more = None;
         if fallback {
-            let bytes = self.fallback_bytes(self.ready[place].circuit);
-            more = Some(self.reserve(bytes, Some(self.ready[place].key))?);
+            let ready = &self.ready[place];
+            let (key, partition) = (ready.key, ready.partition);
+            let bytes = self.fallback_bytes(ready.circuit);
+            more = self.reserve(bytes, Some(key));
+            if more.is_none() {
+                if self.running.is_empty() {
+                    self.shed_ready(key, partition, now);
+                }
+                return None;
+            }
         }
         let ready = self.ready.remove(place);
         let parameters = match self.circuits.get(&ready.circuit).map(|c| &c.residency) {
@@ -258,6 +266,21 @@ impl<P: Payloads> Scheduler<P> {
             .proving
             .push((assigned.id, ready.key, ready.partition));
         Some(assigned)
+    }
+
+    /// Throws away every synthesised partition but one, for which nothing else would make room. They
+    /// are synthesised again.
+    fn shed_ready(&mut self, key: Key, partition: usize, now: Duration) {
+        let kept = |ready: &Ready<P>| (ready.key, ready.partition) == (key, partition);
+        while let Some(place) = self.ready.iter().rposition(|ready| !kept(ready)) {
+            let mut ready = self.ready.remove(place);
+            ready.memory.depart();
+            let garbage = Garbage::Synthesis(ready.synthesis, ready.memory);
+            self.effects.garbage.push(garbage);
+            self.leave(ready.circuit, now);
+            self.set_stage(ready.key, ready.partition, Stage::Waiting, now);
+            self.enqueue(ready.key, now);
+        }
     }
 
     /// Host memory that a proof of a circuit takes on the fallback device on top.

@@ -1,19 +1,18 @@
 //! The scheduler under a simulated clock, with thousands of jobs.
 
+mod chaos;
+
 use std::{
     collections::{BTreeMap, HashMap},
     time::{Duration, SystemTime},
 };
-
-use cuzk_filecoin::CircuitId;
-use rand_chacha::ChaCha20Rng;
-use rand_core::{RngCore as _, SeedableRng as _};
 
 use super::*;
 use crate::{
     JobId, JobState, Tier,
     simulation::{Simulated, Simulation, Tag, World, success},
 };
+use cuzk_filecoin::CircuitId;
 
 const CIRCUITS: [&str; 4] = ["porep-2k", "snap-2k", "wpost-2k", "winning-2k"];
 
@@ -356,6 +355,34 @@ fn without_another_device_a_failed_partition_goes_to_the_cpu() {
 }
 
 #[test]
+fn the_cpu_gets_its_memory_even_where_there_is_little() {
+    let mut world = Steady::new();
+    world.broken.insert(0, TaskError::Device("lost".into()));
+    let devices = vec![device("a", false), device("cpu", true)];
+    // Parameters, one partition, the proof on the CPU and the request: nothing is left over.
+    let mut run = simulation(20 + 5 + 5 + 3, devices.clone(), world);
+    for key in 1..=3 {
+        let porep = job(key, "porep-2k", Priority::Normal, 6);
+        run.arrive(Duration::ZERO, key, porep, footprint(20, 5));
+    }
+    run.run();
+    assert!(ends(&run).values().all(|end| *end == JobState::Completed));
+    assert_eq!(ends(&run).len(), 3);
+
+    let mut world = Steady::new();
+    world.broken.insert(0, TaskError::Device("lost".into()));
+    let mut run = simulation(20 + 5 + 4 + 3, devices, world);
+    let porep = job(1, "porep-2k", Priority::Normal, 6);
+    run.arrive(Duration::ZERO, 1, porep, footprint(20, 5));
+    run.run();
+    assert!(
+        message(&run, 1).contains("not enough memory"),
+        "{}",
+        message(&run, 1)
+    );
+}
+
+#[test]
 fn a_partition_that_fails_twice_fails_its_job_with_both_findings() {
     let mut world = Steady::new();
     let broken = |text: &str| TaskError::Device(text.to_owned());
@@ -464,116 +491,4 @@ fn preloaded_parameters_stay_until_they_are_evicted_or_room_is_needed() {
     assert!(!run.scheduler.evict(snap).was_loaded);
     drop(run.scheduler.take_effects());
     assert_eq!(run.scheduler.report(run.now).host_memory.used, 0);
-}
-
-/// Random times, random failures; checks the invariants after every event.
-struct Chaos {
-    rng: ChaCha20Rng,
-    limit: u64,
-    parsed: HashMap<Key, usize>,
-}
-
-impl Chaos {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.rng.next_u64() % bound
-    }
-}
-
-impl World for Chaos {
-    fn perform(
-        &mut self,
-        now: Duration,
-        _circuit: CircuitId,
-        task: Task<Simulated>,
-    ) -> (Duration, Outcome<Simulated>) {
-        let end = now + Duration::from_millis(self.below(2000));
-        let fails = self.below(50) == 0;
-        let error = || TaskError::Panic("chaos".into());
-        let outcome = match &task {
-            Task::Parse { .. } if fails => Outcome::Parsed(Err(error())),
-            Task::Load if fails => Outcome::Loaded(Err(error())),
-            Task::Synthesise { .. } if fails => Outcome::Synthesised(Err(error())),
-            Task::Prove { .. } if fails => Outcome::Proved(Err(error())),
-            Task::Assemble { .. } if fails => Outcome::Assembled(Err(error())),
-            _ => success(&task),
-        };
-        if let Task::Parse { input } = &task {
-            *self.parsed.entry(input.key).or_default() += 1;
-        }
-        (end, outcome)
-    }
-
-    fn observe(
-        &mut self,
-        _now: Duration,
-        scheduler: &Scheduler<Simulated>,
-        _effects: &Effects<Simulated>,
-    ) {
-        assert!(scheduler.memory.status().used <= self.limit);
-        let settings = scheduler.settings();
-        assert!(scheduler.synthesising <= settings.synthesis_workers + 1);
-        assert!(scheduler.synthesising + scheduler.ready.len() <= settings.ahead + 1);
-        for device in &scheduler.devices {
-            assert!(device.proving.len() <= settings.device_slots);
-        }
-        let users: u32 = scheduler.circuits.values().map(|c| c.users).sum();
-        let proving: usize = scheduler.devices.iter().map(|d| d.proving.len()).sum();
-        let using = scheduler.synthesising + scheduler.ready.len() + proving;
-        assert_eq!(users as usize, using);
-    }
-}
-
-#[test]
-fn thousands_of_jobs_each_end_once_within_the_budgets_whatever_fails_or_is_cancelled() {
-    for seed in 1..=4 {
-        println!("seed {seed}");
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let limit = 110 + rng.next_u64() % 200;
-        let world = Chaos {
-            rng: rng.clone(),
-            limit,
-            parsed: HashMap::new(),
-        };
-        let devices = vec![device("a", false), device("b", false), device("cpu", true)];
-        let mut run = simulation(limit, devices, world);
-        let mut at = Duration::ZERO;
-        let jobs = 1500;
-        for key in 1..=jobs {
-            at += Duration::from_millis(rng.next_u64() % 3000);
-            let kind = (rng.next_u64() % 4) as usize;
-            let level = Priority::ALL[(rng.next_u64() % 4) as usize];
-            let partitions = 1 + (rng.next_u64() % 10) as usize;
-            let new = NewJob {
-                deadline: (rng.next_u64() % 10 == 0).then(|| at + seconds(rng.next_u64() % 100)),
-                ..job(key, CIRCUITS[kind], level, partitions)
-            };
-            let needs = footprint(10 + 25 * kind as u64, 1 + 4 * kind as u64);
-            run.arrive(at, key, new, needs);
-            if rng.next_u64() % 10 == 0 {
-                run.cancel(at + seconds(rng.next_u64() % 60), key);
-            }
-        }
-        run.run();
-        let ends = ends(&run);
-        assert_eq!(ends.len() as u64, jobs, "every job ended");
-        let completed = ends.values().filter(|s| **s == JobState::Completed).count();
-        assert!(completed > 900, "{completed} completed");
-        let totals = run.scheduler.totals;
-        assert_eq!(totals.completed + totals.failed + totals.cancelled, jobs);
-        // Nothing is left but idle parameters.
-        for circuit in CIRCUITS {
-            run.scheduler.evict(id(circuit));
-        }
-        drop(run.scheduler.take_effects());
-        let report = run.scheduler.report(run.now);
-        assert_eq!(report.host_memory.used, 0);
-        assert_eq!((report.queued_bytes, report.running.len()), (0, 0));
-        assert!(
-            run.scheduler
-                .levels
-                .iter()
-                .all(|l| l.opened == 0 && l.jobs.is_empty())
-        );
-        assert!(run.scheduler.deadlines.is_empty() && run.scheduler.ready.is_empty());
-    }
 }
