@@ -70,7 +70,8 @@ pub struct EngineConfig {
     /// Submissions are refused when less than this many bytes would stay free on the disk of
     /// `state_dir`: running jobs need some for their results.
     pub disk_reserve: u64,
-    /// Host memory for parameters, witnesses and requests.
+    /// Host memory for parameters, witnesses and requests. A twentieth of it is for memory that waits to
+    /// be used again, the rest is reserved before it is used.
     pub host_memory: Budget,
     /// Memory of each device.
     pub device_memory: Budget,

@@ -295,17 +295,19 @@ impl Executor for Filecoin {
         parameters: &Parameters,
         cancel: &CancelToken,
     ) -> Result<Synthesis, TaskError> {
-        let mut assignment = self.arena();
-        let circuit = request.circuit(k).map_err(|error| wrong(&error))?;
         if cancel.is_cancelled() {
             return Err(TaskError::Cancelled);
         }
+        let mut assignment = self.arena();
         let compiled = parameters.compiled.get().cloned();
-        let made = match &compiled {
-            Some(_) => circuit.witness_into(&mut assignment.witness),
-            None => circuit.assignment_into(&mut assignment),
-        };
-        made.map_err(|error| wrong(&error))?;
+        if compiled.is_some() {
+            let made = request.witness_into(k, &mut assignment.witness);
+            made.map_err(|error| wrong(&error))?;
+        } else {
+            let circuit = request.circuit(k).map_err(|error| wrong(&error))?;
+            let made = circuit.assignment_into(&mut assignment);
+            made.map_err(|error| wrong(&error))?;
+        }
         let expected = request.public_inputs(k).map_err(|error| wrong(&error))?;
         check_inputs(&assignment.witness, &expected)?;
         Ok(Synthesis {

@@ -58,6 +58,7 @@ pub(crate) trait World {
 /// What will happen.
 enum Future {
     Arrive(Key, Box<NewJob<Simulated>>, Footprint),
+    #[cfg(test)]
     Cancel(Key),
     End(TaskId, Lane, Outcome<Simulated>),
 }
@@ -115,6 +116,7 @@ impl<W: World> Simulation<W> {
                 Some(Future::Arrive(key, job, footprint)) => {
                     self.scheduler.submit(key, *job, footprint, at);
                 }
+                #[cfg(test)]
                 Some(Future::Cancel(key)) => {
                     self.scheduler.cancel(key, "cancelled", at);
                 }

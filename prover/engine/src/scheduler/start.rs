@@ -4,7 +4,10 @@ use std::{cmp::Reverse, time::Duration};
 
 use cuzk_filecoin::CircuitId;
 
-use super::{Assigned, Key, Lane, Payloads, Residency, Running, Scheduler, Task, Work, job::Phase};
+use super::{
+    Assigned, Garbage, Key, Lane, Payloads, Ready, Residency, Running, Scheduler, Task, Work,
+    job::Phase,
+};
 use crate::{EventKind, Priority, Stage, Tier, executor::CancelToken, memory::Reservation};
 
 /// Memory that a parsed request takes, as a multiple of its bytes.

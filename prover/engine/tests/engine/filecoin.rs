@@ -167,14 +167,9 @@ fn refuse_what_is_false(engine: &Engine, sector: &SealedSector) {
         .job;
     let result = done(engine, &job);
     assert_eq!(result.state, JobState::Failed);
-    for words in [
-        "partition 0 of 1",
-        "cpu",
-        "does not verify",
-        "the witness is wrong",
-    ] {
-        assert!(result.message.contains(words), "{}", result.message);
-    }
+    // The native witness generator finds it already; a constraint system does not.
+    let message = &result.message;
+    assert!(message.starts_with("partition 0 of 1"), "{message}");
     assert_eq!(engine.status().failures.len(), 2);
 }
 

@@ -128,7 +128,7 @@ impl Executor for Mock {
     type Synthesis = (MockRequest, usize);
 
     fn devices(&self) -> Vec<DeviceSpec> {
-        let device = |name: &str, fallback| DeviceSpec {
+        let device = |name: &str, fallback: bool| DeviceSpec {
             ordinal: (!fallback).then_some(0),
             name: name.to_owned(),
             memory: 1 << 30,

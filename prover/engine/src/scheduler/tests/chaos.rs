@@ -67,7 +67,7 @@ impl World for Chaos {
 
 #[test]
 fn thousands_of_jobs_each_end_once_within_the_budgets_whatever_fails_or_is_cancelled() {
-    for seed in 1..=4 {
+    for seed in 1..=2 {
         println!("seed {seed}");
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let limit = 110 + rng.next_u64() % 200;
@@ -79,7 +79,7 @@ fn thousands_of_jobs_each_end_once_within_the_budgets_whatever_fails_or_is_cance
         let devices = vec![device("a", false), device("b", false), device("cpu", true)];
         let mut run = simulation(limit, devices, world);
         let mut at = Duration::ZERO;
-        let jobs = 1500;
+        let jobs = 1000;
         for key in 1..=jobs {
             at += Duration::from_millis(rng.next_u64() % 3000);
             let kind = (rng.next_u64() % 4) as usize;
@@ -99,7 +99,7 @@ fn thousands_of_jobs_each_end_once_within_the_budgets_whatever_fails_or_is_cance
         let ends = ends(&run);
         assert_eq!(ends.len() as u64, jobs, "every job ended");
         let completed = ends.values().filter(|s| **s == JobState::Completed).count();
-        assert!(completed > 900, "{completed} completed");
+        assert!(completed > 600, "{completed} completed");
         let totals = run.scheduler.totals;
         assert_eq!(totals.completed + totals.failed + totals.cancelled, jobs);
         // Nothing is left but idle parameters.
