@@ -5,6 +5,11 @@
 //! accepted once its input and its record are synced; a result is told to clients once it is
 //! synced.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "closures return the store's own error"
+)]
+
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
