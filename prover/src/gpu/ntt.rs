@@ -73,12 +73,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for 2^`log2` elements: the smallest tile that takes no more passes than another, but
-    /// for the largest transforms, whose columns must not be narrower than a memory access.
+    /// The layout for 2^`log2` elements: tiles of 512, smaller where all multiprocessors would not have one,
+    /// larger where that saves a pass.
     pub fn of(log2: u32) -> Self {
         let tile = match log2 {
             0..=14 => 8,
-            15..=18 | 21..=25 => 9,
+            15..=18 | 21..=27 => 9,
             _ => 10,
         };
         Layout { tile, direct: 20 }
