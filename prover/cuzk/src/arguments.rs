@@ -50,6 +50,9 @@ pub enum Command {
     /// Run the daemon: gRPC service cuzk.v1.ProvingEngine, status over HTTP
     #[cfg(feature = "serve")]
     Serve(daemon::Serve),
+    /// Predict a machine's throughput, latencies and memory by the daemon's own scheduler
+    #[cfg(feature = "serve")]
+    Plan(daemon::Plan),
     /// Check or show the daemon's configuration
     #[cfg(feature = "serve")]
     #[command(subcommand)]

@@ -114,6 +114,10 @@ pub enum Error {
     #[cfg(feature = "serve")]
     #[error(transparent)]
     Serve(#[from] crate::serve::ServeError),
+    /// There is no prediction.
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Plan(#[from] cuzk_engine::plan::PlanError),
     /// A daemon could not be asked, or refused.
     #[cfg(feature = "serve")]
     #[error(transparent)]

@@ -347,3 +347,19 @@ async fn the_command_is_a_client() {
         "{message}"
     );
 }
+
+#[test]
+fn a_plan_is_made_for_a_machine_that_is_not_there() {
+    let machine = ["plan", "--devices", "2", "--cores", "32", "--json"];
+    let (code, printed, message) = run(&[&machine[..], &["--jobs", "porep-32g=4"]].concat());
+    assert_eq!(code, Some(0), "{message}");
+    let plan: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(plan["completed"], 4, "{plan}");
+    assert!(plan["host_peak_bytes"].as_u64() <= plan["host_limit_bytes"].as_u64());
+    let small = ["--jobs", "wpost-32g=1", "--host-memory", "16GiB"];
+    let (code, _, message) = run(&[&machine[..], &small].concat());
+    assert!(
+        code == Some(1) && message.contains("wpost-32g needs"),
+        "{message}"
+    );
+}

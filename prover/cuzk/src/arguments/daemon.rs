@@ -1,6 +1,7 @@
 //! What the daemon and the commands that talk to one accept.
 
 use super::{Circuit, positive};
+use crate::config::Bytes;
 use clap::{Args, Subcommand};
 use cuzk_filecoin::CircuitId;
 use std::path::PathBuf;
@@ -48,6 +49,37 @@ pub enum Config {
     Show(ConfigSource),
     /// Print the documented example with all defaults
     Example,
+}
+
+#[derive(Args)]
+pub struct Plan {
+    /// GPUs; 0 proves on the CPU
+    #[arg(long, default_value_t = 1)]
+    pub devices: usize,
+    /// Memory of each GPU
+    #[arg(long, default_value = "140GiB")]
+    pub device_memory: Bytes,
+    /// Cores
+    #[arg(long, default_value_t = 16, value_parser = positive)]
+    pub cores: usize,
+    /// Host memory that the daemon may use
+    #[arg(long, default_value = "128GiB")]
+    pub host_memory: Bytes,
+    /// Circuits and how many jobs of each: porep-32g=100,wpost-32g=10
+    #[arg(long, value_delimiter = ',', value_parser = share, default_value = "porep-32g=100")]
+    pub jobs: Vec<(CircuitId, usize)>,
+    /// Jobs an hour [default: all at once]
+    #[arg(long, value_name = "PER_HOUR")]
+    pub rate: Option<f64>,
+    /// Partitions that each device has started at once [default: two on a GPU, one on the CPU]
+    #[arg(long, value_parser = positive)]
+    pub partitions_in_flight: Option<usize>,
+    /// One core's seconds for a partition's synthesis, as measured [default: published numbers by circuit]
+    #[arg(long, value_name = "SECONDS")]
+    pub synthesis_seconds: Option<f64>,
+    /// A device's seconds for a partition, as measured [default: published numbers by circuit]
+    #[arg(long, value_name = "SECONDS")]
+    pub prove_seconds: Option<f64>,
 }
 
 /// What is asked of a running daemon.

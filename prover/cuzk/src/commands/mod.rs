@@ -2,6 +2,8 @@
 
 mod gpu;
 pub mod params;
+#[cfg(feature = "serve")]
+mod plan;
 mod prove;
 mod sector;
 #[cfg(feature = "serve")]
@@ -24,6 +26,8 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Bench(bench) => bench::run(&bench, output),
         #[cfg(feature = "serve")]
         Command::Serve(serve) => serve::run(&serve, output),
+        #[cfg(feature = "serve")]
+        Command::Plan(plan) => plan::run(&plan, output),
         #[cfg(feature = "serve")]
         Command::Config(config) => serve::run_config(&config, output),
         #[cfg(feature = "serve")]
