@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use cuzk_circuit::{
-    Assignment, CircuitError, CompiledCircuit, CompiledError, Origin, Shape, Witness,
+    Assignment, CircuitError, CompiledCircuit, CompiledError, Component, Origin, Shape, Witness,
 };
 
 use crate::circuit::FilecoinCircuit;
@@ -63,6 +63,15 @@ impl FilecoinCircuit {
         identity: &str,
     ) -> Result<(CompiledCircuit, Origin), CompiledError> {
         CompiledCircuit::open_or_record(path, identity, self)
+    }
+
+    /// A and B as templates and instances, and the circuit's parts; a blank circuit will do:
+    /// [`CompiledCircuit::record_with_census`].
+    ///
+    /// # Errors
+    /// The circuit cannot be recorded.
+    pub fn surveyed(self, identity: &str) -> Result<(CompiledCircuit, Component), CompiledError> {
+        CompiledCircuit::record_with_census(identity, self)
     }
 
     /// Names the first constraint that does not hold: [`fn@cuzk_circuit::check`].

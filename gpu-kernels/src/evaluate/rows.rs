@@ -246,7 +246,7 @@ kernel! {
     /// canonical in Montgomery form.
     ///
     /// Chunk k is (instance, first of its rows in the template): at most 128 rows of one instance.
-    /// `a_terms` and `b_terms` are (variable, code of the coefficient), see [`super`]; `coefficients` begins with
+    /// `a_terms` and `b_terms` are (variable, code of the coefficient), see [`crate::evaluate`]; `coefficients` begins with
     /// 2^0 to 2^40. `bits` and `others` are the witness's bitmaps, `ranks` the numbers of others before
     /// each 128 of them, `dense` the others in order, `inputs` the inputs. `outside` are private variables or
     /// `INPUT | i`.

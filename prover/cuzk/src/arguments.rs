@@ -44,6 +44,9 @@ pub enum Command {
     /// Show and test CUDA devices
     #[command(subcommand)]
     Gpu(Gpu),
+    /// Describe the circuits
+    #[command(subcommand)]
+    Circuit(Circuits),
     /// Measure one part of the work
     #[command(subcommand)]
     Bench(Bench),
@@ -79,6 +82,9 @@ pub struct Prove {
     /// Folder of the parameter files [default: FIL_PROOFS_PARAMETER_CACHE or /var/tmp/filecoin-proof-parameters]
     #[arg(long, value_name = "DIR")]
     pub params_dir: Option<PathBuf>,
+    /// Synthesise the whole circuit instead of evaluating its compiled form
+    #[arg(long)]
+    pub direct: bool,
     /// Write the timeline as a Chrome/Perfetto trace
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -192,8 +198,23 @@ pub enum Gpu {
 }
 
 #[derive(Subcommand)]
+pub enum Circuits {
+    /// Count a circuit: constraints, variables, coefficients, templates, and the share of each part
+    Info(CircuitInfo),
+}
+
+#[derive(Args)]
+pub struct CircuitInfo {
+    #[command(flatten)]
+    pub circuit: Circuit,
+    /// Write the shares as a treemap, one HTML file without further parts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
 pub enum Bench {
-    /// Time circuit synthesis alone: no parameters, no proof
+    /// Time circuit synthesis alone on all its paths: direct, compiled, native, cuda
     Synth(BenchSynth),
     /// Time whole proofs of a synthetic circuit, without synthesis
     Groth16(BenchGroth16),
@@ -274,6 +295,9 @@ pub struct BenchSynth {
     /// Counted runs, after one warm-up
     #[arg(long, default_value_t = 5, value_parser = positive)]
     pub runs: usize,
+    /// The paths to run: direct, compiled, native, cuda [default: all that there are]
+    #[arg(long, value_delimiter = ',', value_name = "PATHS", value_parser = ["direct", "compiled", "native", "cuda"])]
+    pub paths: Vec<String>,
     /// Keep this build's command and results under this name
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,

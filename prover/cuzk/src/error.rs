@@ -49,6 +49,12 @@ pub enum Error {
         /// The circuit.
         circuit: cuzk_filecoin::CircuitId,
     },
+    /// Two ways of synthesis disagree.
+    #[error("the path '{path}' yields other values than direct synthesis")]
+    Differs {
+        /// The path.
+        path: &'static str,
+    },
     /// Parameters are wrong or could not be made.
     #[error(transparent)]
     Params(#[from] cuzk_prover::ParamsError),

@@ -15,6 +15,7 @@ mod output;
 mod rpc;
 #[cfg(feature = "serve")]
 mod serve;
+mod treemap;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -139,6 +139,94 @@ fn a_sealed_sector_is_proved_and_verified_with_json_all_the_way() {
 }
 
 #[test]
+fn a_circuit_is_compiled_by_the_first_proof_and_evaluated_by_the_next() {
+    let proved = proved();
+    assert_eq!(proved.proved["synthesis"], "direct");
+    assert_eq!(proved.proved["recording"], true);
+    let other = tempfile::tempdir().unwrap();
+    let copied = |extension: &str| {
+        let file = proved.params_file().with_extension(extension);
+        let copy = other.path().join(file.file_name().unwrap());
+        std::fs::copy(&file, &copy).unwrap();
+        copy
+    };
+    copied("params");
+    let compiled = copied("compiled");
+    let good = std::fs::read(&compiled).unwrap();
+    let prove = |more: &str| {
+        let line = format!("prove --input input.json --device cpu --json {more}");
+        let words: Vec<_> = line.split_whitespace().collect();
+        cuzk(&proved.folder, other.path(), &words)
+    };
+    let second = prove("--out second.proof").json();
+    assert_eq!(second["synthesis"], "compiled");
+    assert_eq!(second["witness"], "native");
+    assert_eq!(second["recording"], false);
+    let verified = proved.run(&[
+        "verify",
+        "--input",
+        "input.json",
+        "--proof",
+        "second.proof",
+        "--json",
+    ]);
+    assert_eq!(verified.json()["official"], true);
+    assert_eq!(prove("--direct").json()["synthesis"], "direct");
+
+    let mut bad = good.clone();
+    bad[1000] ^= 1;
+    std::fs::write(&compiled, bad).unwrap();
+    let third = prove("");
+    assert_eq!(third.json()["synthesis"], "direct");
+    assert!(
+        third.stderr.contains("the compiled circuit is not used"),
+        "{}",
+        third.stderr
+    );
+    assert_eq!(std::fs::read(&compiled).unwrap(), good, "recorded anew");
+}
+
+#[test]
+fn the_info_of_a_circuit_adds_up_and_its_treemap_is_one_file() {
+    let proved = proved();
+    let run = proved.run(&[
+        "circuit", "info", "--kind", "winning", "--html", "map.html", "--json",
+    ]);
+    let info = run.json();
+    assert_eq!(info["constraints"], 90_750);
+    assert_eq!(info["inputs"], 133);
+    assert_eq!(info["aux"], 91_674);
+    let whole = &info["components"];
+    assert_eq!(whole["constraints"], info["constraints"]);
+    assert_eq!(whole["aux"], info["aux"]);
+    let templates = info["templates"].as_array().unwrap().iter();
+    let rows = |t: &Value| t["instances"].as_u64().unwrap() * t["rows"].as_u64().unwrap();
+    assert_eq!(templates.map(rows).sum::<u64>(), 90_750);
+    let html = std::fs::read_to_string(proved.folder.join("map.html")).unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.contains("winning-2k"));
+    assert!(!html.contains("http"), "the file fetches nothing");
+}
+
+#[test]
+fn bench_synth_compares_the_paths_on_one_input() {
+    let run = proved().run(&[
+        "bench", "synth", "--kind", "winning", "--runs", "1", "--json",
+    ]);
+    let paths = &run.json()["paths"];
+    for path in ["direct", "compiled", "native"] {
+        assert!(
+            paths[path]["wall_seconds"].as_f64().unwrap() > 0.0,
+            "{path}"
+        );
+        assert!(
+            paths[path]["host_bytes"].as_u64().unwrap() > 64 * 90_750,
+            "{path}"
+        );
+    }
+    assert!(paths.get("cuda").is_some(), "null without a device");
+}
+
+#[test]
 fn a_trace_is_json_with_events() {
     let text = std::fs::read(proved().folder.join("trace.json")).unwrap();
     let trace: Value = serde_json::from_slice(&text).unwrap();

@@ -1,9 +1,12 @@
 //! A·w and B·w on a device, from a compiled circuit's tables and the compact witness.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use blstrs::Scalar;
-use cuzk_circuit::{Bitmap, CompactScalars, CompiledCircuit, Instance, Template, TermsView};
+use cuzk_circuit::{
+    Bitmap, CompactScalars, CompiledCircuit, Instance, Template, TermsView, Witness,
+};
 use cuzk_field::{Fr, casts};
 use cuzk_kernels::evaluate::rank::{BLOCK_GROUPS, GROUP, evaluate_rank_count, evaluate_rank_write};
 use cuzk_kernels::evaluate::rows::evaluate_rows;
@@ -221,6 +224,108 @@ impl CircuitTables {
             + Arena::bytes::<u32>(groups.div_ceil(BLOCK_GROUPS as usize))
             + Arena::bytes::<u32>(1)
             + Arena::bytes::<Fr>(inputs)
+    }
+}
+
+/// A compiled circuit on a device with memory of its own: witness in, A·w and B·w out.
+///
+/// Proofs evaluate in the memory of the proof instead; this is for measurements and tests.
+pub struct Evaluator {
+    tables: CircuitTables,
+    arena: Arena,
+    /// Elements of each side: the circuit's domain.
+    n: usize,
+    sides: Option<[GlobalMut<Fr>; 2]>,
+}
+
+impl Evaluator {
+    /// Copies the circuit's tables to the device.
+    ///
+    /// # Errors
+    /// When the device fails or has no room.
+    pub fn new(
+        runtime: &Arc<dyn Runtime>,
+        circuit: &Arc<CompiledCircuit>,
+    ) -> Result<Self, RuntimeError> {
+        Ok(Evaluator {
+            tables: CircuitTables::new(runtime, circuit)?,
+            arena: Arena::new(runtime, 0)?,
+            n: 1 << circuit.shape().domain_log2(),
+            sides: None,
+        })
+    }
+
+    /// Evaluates a witness of the circuit and waits for the end; answers the device time of the
+    /// evaluation, without the copy of the witness.
+    ///
+    /// # Errors
+    /// When the device fails or has no room.
+    pub fn run(&mut self, witness: &Witness) -> Result<Duration, RuntimeError> {
+        let (aux, inputs) = (&witness.aux, &witness.inputs);
+        let bytes = DeviceWitness::bytes(aux.len(), aux.others().len())
+            + 2 * Arena::bytes::<Fr>(self.n)
+            + CircuitTables::scratch_bytes(aux.len(), inputs.len());
+        self.sides = None;
+        if self.arena.size() < bytes {
+            self.arena = Arena::new(&self.tables.runtime, bytes)?;
+        }
+        self.arena.reset();
+        let on_device = DeviceWitness::upload(&mut self.arena, aux)?;
+        let sides = [self.arena.take(self.n)?, self.arena.take(self.n)?];
+        let runtime = self.tables.runtime.clone();
+        let from = runtime.mark()?;
+        let arena = &mut self.arena;
+        self.tables.run(arena, inputs, on_device, sides, self.n)?;
+        let time = runtime.elapsed(&from, &runtime.mark()?)?;
+        self.sides = Some(sides);
+        Ok(time)
+    }
+
+    /// Whether the last run's A·w (`b` false) or B·w (`b` true) is `expected` followed by zeros.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn holds(&self, b: bool, expected: &[Scalar]) -> Result<bool, RuntimeError> {
+        const PIECE: usize = 1 << 20;
+        let Some(sides) = self.sides else {
+            return Ok(false);
+        };
+        let side = sides[usize::from(b)];
+        let mut found = vec![Fr::ZERO; PIECE.min(self.n)];
+        for at in (0..self.n).step_by(PIECE) {
+            let found = &mut found[..PIECE.min(self.n - at)];
+            let address = side.offset(at).address();
+            self.tables
+                .runtime
+                .download(address, bytemuck::cast_slice_mut(found))?;
+            let expected = expected
+                .iter()
+                .skip(at)
+                .chain(std::iter::repeat(&Scalar::ZERO));
+            if !casts::to_blst(found)
+                .iter()
+                .zip(expected)
+                .all(|(x, y)| x == y)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(self.n >= expected.len())
+    }
+
+    /// Bytes of device memory: tables, witness and both sides.
+    pub fn bytes(&self) -> u64 {
+        self.tables.bytes() + self.arena.size()
+    }
+
+    /// Bytes of the tables alone.
+    pub fn table_bytes(&self) -> u64 {
+        self.tables.bytes()
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> String {
+        self.tables.runtime.name()
     }
 }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use blstrs::Scalar;
 use cuzk_circuit::testing::{RandomCircuit, RepeatedCircuit};
 use cuzk_circuit::{CompiledCircuit, synthesize};
-use cuzk_field::{Fr, casts};
-use cuzk_kernels::runtime::{Arena, EmulatedRuntime, Runtime};
+use cuzk_kernels::runtime::{EmulatedRuntime, Runtime};
 use ff::Field;
 
-use super::evaluate::{CircuitTables, DeviceWitness};
+use super::evaluate::Evaluator;
 
 use bellpepper_core::{Circuit, ConstraintSystem, SynthesisError};
 
@@ -18,26 +17,17 @@ fn assert_equals_direct<C: Circuit<Scalar> + Clone>(name: &str, circuit: C) {
     let compiled = Arc::new(CompiledCircuit::record(name, circuit.clone()).unwrap());
     let direct = synthesize(circuit).unwrap();
     let runtime: Arc<dyn Runtime> = Arc::new(EmulatedRuntime::new(1 << 30));
-    let tables = CircuitTables::new(&runtime, &compiled).unwrap();
-    assert!(tables.is_for(&compiled), "{name}");
-    let (inputs, aux) = (&direct.witness.inputs, &direct.witness.aux);
-    let n = direct.rows().next_power_of_two();
-    let bytes = DeviceWitness::bytes(aux.len(), aux.others().len())
-        + 2 * Arena::bytes::<Fr>(n)
-        + CircuitTables::scratch_bytes(aux.len(), inputs.len());
-    let mut arena = Arena::new(&runtime, bytes).unwrap();
-    let witness = DeviceWitness::upload(&mut arena, aux).unwrap();
-    let sides = [arena.take::<Fr>(n).unwrap(), arena.take(n).unwrap()];
-    tables.run(&mut arena, inputs, witness, sides, n).unwrap();
-    for (side, expected) in sides.into_iter().zip([&direct.a, &direct.b]) {
-        let mut found = vec![Fr::ZERO; n];
-        let bytes = bytemuck::cast_slice_mut(&mut found);
-        runtime.download(side.address(), bytes).unwrap();
-        let found = casts::to_blst(&found);
-        assert!(found[..expected.len()] == expected[..], "{name}: values");
-        let padding = found[expected.len()..].iter();
-        assert!(padding.copied().all(|x| x == Scalar::ZERO), "{name}");
-    }
+    let mut evaluator = Evaluator::new(&runtime, &compiled).unwrap();
+    assert!(
+        !evaluator.holds(false, &direct.a).unwrap(),
+        "{name}: nothing was run"
+    );
+    evaluator.run(&direct.witness).unwrap();
+    assert!(evaluator.holds(false, &direct.a).unwrap(), "{name}: A·w");
+    assert!(evaluator.holds(true, &direct.b).unwrap(), "{name}: B·w");
+    let mut wrong = direct.b;
+    wrong[0] += Scalar::ONE;
+    assert!(!evaluator.holds(true, &wrong).unwrap(), "{name}");
 }
 
 #[test]

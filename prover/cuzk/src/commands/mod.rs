@@ -1,5 +1,7 @@
 //! One module per command.
 
+mod circuit;
+pub mod compiled;
 mod gpu;
 pub mod params;
 #[cfg(feature = "serve")]
@@ -23,6 +25,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Params(params) => params::run(&params, output),
         Command::Sector(sector) => sector::run(&sector, output),
         Command::Gpu(gpu) => gpu::run(&gpu, output),
+        Command::Circuit(circuit) => circuit::run(&circuit, output),
         Command::Bench(bench) => bench::run(&bench, output),
         #[cfg(feature = "serve")]
         Command::Serve(serve) => serve::run(&serve, output),

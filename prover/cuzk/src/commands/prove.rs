@@ -1,10 +1,12 @@
 //! `cuzk prove`: an input file to verified proof bytes.
 
+use super::compiled::{Place, Recording};
 use super::{check_folder, open_request, params_dir, write_file};
 use crate::output::{Output, hex};
 use crate::{arguments::Prove, error::Error};
-use cuzk_circuit::Assignment;
-use cuzk_filecoin::Request;
+use blstrs::Scalar;
+use cuzk_circuit::{Assignment, CompiledCircuit};
+use cuzk_filecoin::{Request, WitnessPath};
 use cuzk_prover::timeline::{Span, Timeline};
 use cuzk_prover::{Params, PendingProof, Prover};
 use ff::Field;
@@ -36,10 +38,20 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         let _span = timeline.span("parameters");
         Arc::new(Params::open(id.params_path(&dir, "params")?)?)
     };
+    let place = Place::beside_params(id, &dir)?;
+    let circuit = match arguments.direct {
+        true => None,
+        false => timeline
+            .span("compiled circuit")
+            .time("open", || place.open()),
+    };
+    let recording = (circuit.is_none() && !arguments.direct).then(|| place.record_in_background());
     let mut work = Work {
         request: &request,
         prover: &prover,
         params: &params,
+        circuit: circuit.as_ref(),
+        witness: None,
         timeline: &timeline,
     };
     let proofs = work.all(|k| {
@@ -49,6 +61,7 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
             request.partitions()
         ))
     })?;
+    let synthesis = work.describe();
     let bytes = {
         let _span = timeline.span("assemble");
         let bytes = request.assemble(&proofs)?;
@@ -68,6 +81,7 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
     let value = json!({
         "circuit": id.to_string(), "partitions": proofs.len(), "proof_bytes": bytes.len(),
         "backend": prover.backend(), "timeline": report.rows,
+        "synthesis": synthesis.path, "witness": synthesis.witness, "recording": recording.is_some(),
         "proof": arguments.out.is_none().then(|| hex(&bytes)),
     });
     let target = arguments
@@ -75,18 +89,47 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         .as_ref()
         .map_or_else(|| hex(&bytes), |p| p.display().to_string());
     let text = format!(
-        "{report}\nproved {id} on {}: {} bytes, verified\n{target}",
+        "{report}\nproved {id} on {}, {}: {} bytes, verified\n{target}",
         prover.backend(),
+        synthesis.text(),
         bytes.len()
     );
     output.result(&value, &text);
+    if let Some(recording) = recording {
+        wait_for(recording, output);
+    }
     Ok(())
+}
+
+/// Waits for the compiled circuit: the process would take the recording with it.
+fn wait_for(recording: Recording, output: &Output) {
+    let _progress = output.progress("compiling the circuit for the next proof");
+    recording.finish();
+}
+
+/// How the values came about.
+struct Synthesis {
+    path: &'static str,
+    witness: &'static str,
+}
+
+impl Synthesis {
+    fn text(&self) -> String {
+        match self.path {
+            "compiled" => format!("compiled circuit, {} witness", self.witness),
+            path => format!("{path} synthesis"),
+        }
+    }
 }
 
 struct Work<'a> {
     request: &'a Request,
     prover: &'a Prover,
     params: &'a Arc<Params>,
+    /// A and B, if they need not be synthesised.
+    circuit: Option<&'a Arc<CompiledCircuit>>,
+    /// What made the last witness, where it was made alone.
+    witness: Option<WitnessPath>,
     timeline: &'a Timeline,
 }
 
@@ -107,11 +150,7 @@ impl Work<'_> {
                 arena = finished.assignment;
             }
             let (r, s) = (Field::random(OsRng), Field::random(OsRng));
-            let timeline = self.timeline.clone();
-            pending = Some(
-                self.prover
-                    .start_on(timeline, self.params, assignment, r, s)?,
-            );
+            pending = Some(self.start(assignment, r, s)?);
         }
         if let Some(last) = pending {
             let finished = last.finish()?;
@@ -121,16 +160,44 @@ impl Work<'_> {
         Ok(proofs)
     }
 
+    fn start(&self, assignment: Assignment, r: Scalar, s: Scalar) -> Result<PendingProof, Error> {
+        let (prover, params) = (self.prover, self.params);
+        let timeline = self.timeline.clone();
+        let started = match self.circuit {
+            Some(circuit) => {
+                prover.start_compiled_on(timeline, params, circuit, assignment.witness, r, s)
+            }
+            None => prover.start_on(timeline, params, assignment, r, s),
+        };
+        Ok(started?)
+    }
+
+    fn describe(&self) -> Synthesis {
+        let (path, witness) = match (self.circuit, self.witness) {
+            (None, _) => ("direct", "generic"),
+            (Some(_), Some(WitnessPath::Native)) => ("compiled", "native"),
+            (Some(_), _) => ("compiled", "generic"),
+        };
+        Synthesis { path, witness }
+    }
+
+    /// The values of partition `k`: the witness alone where the back end evaluates the circuit.
     fn synthesise(
-        &self,
+        &mut self,
         k: usize,
         mut arena: Assignment,
         span: &Span,
     ) -> Result<Assignment, Error> {
-        let circuit = span.time("circuit", || self.request.circuit(k))?;
-        span.time("witness and evaluation", || {
-            circuit.assignment_into(&mut arena)
-        })?;
+        if self.circuit.is_some() {
+            let witness = &mut arena.witness;
+            let path = span.time("witness", || self.request.witness_into(k, witness))?;
+            self.witness = Some(path);
+        } else {
+            let circuit = span.time("circuit", || self.request.circuit(k))?;
+            span.time("witness and evaluation", || {
+                circuit.assignment_into(&mut arena)
+            })?;
+        }
         let expected = span.time("public inputs", || self.request.public_inputs(k))?;
         let found = &arena.witness.inputs[1..];
         if found == expected {
