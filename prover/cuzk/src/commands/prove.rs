@@ -34,7 +34,7 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
     progress.now(format!("opening the parameters of {id}"));
     let params = {
         let _span = timeline.span("parameters");
-        Arc::new(Params::open(id.params_path(&dir, "params")?)?)
+        Arc::new(Params::map(id.params_path(&dir, "params")?)?)
     };
     let mut work = Work {
         request: &request,
