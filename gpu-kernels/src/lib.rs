@@ -35,6 +35,7 @@ pub mod runtime;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod shipped;
 
+pub mod decode;
 pub mod evaluate;
 pub mod examples;
 pub mod fields;

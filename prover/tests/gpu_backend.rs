@@ -144,3 +144,76 @@ fn too_little_device_memory_is_refused_with_the_numbers() {
         "{error}"
     );
 }
+
+/// A parameter file whose points the device decodes.
+fn mapped(bytes: &[u8]) -> (tempfile::TempDir, Arc<Params>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.params");
+    std::fs::write(&path, bytes).unwrap();
+    let params = Arc::new(Params::map(&path).unwrap());
+    (folder, params)
+}
+
+#[test]
+fn mapped_files_are_decoded_on_the_device_and_bad_points_named() {
+    let mut rng = ChaCha20Rng::seed_from_u64(15);
+    let circuit = circuit(15, 20, 0.5, 0.5);
+    let params = params(&circuit, &mut rng);
+    let mut bytes = Vec::new();
+    params.write_to(&mut bytes).unwrap();
+    let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
+    let assignment = synthesize(circuit).unwrap();
+    let device = || -> Arc<dyn Runtime> { Arc::new(EmulatedRuntime::new(MEMORY)) };
+    let prover = Prover::with_backend(Gpu::new(vec![device()], None));
+    let expected = prover.prove(&params, assignment.clone(), r, s).unwrap();
+
+    let (_folder, good) = mapped(&bytes);
+    let found = prover.prove(&good, assignment.clone(), r, s).unwrap();
+    assert_eq!(found.proof, expected.proof);
+    assert!(good.h().is_empty(), "the host decoded the points");
+
+    // The last point of h and the first of b in G2, found from the counts.
+    let counts = params.counts();
+    let b_g2 = bytes.len() - 192 * counts.b;
+    let h_end = bytes.len()
+        - (4 + 192 * counts.b)
+        - (4 + 96 * counts.b)
+        - (4 + 96 * counts.a)
+        - (4 + 96 * counts.l);
+    let outside = outside_of_subgroup();
+    let last_h = format!("h[{}]", counts.h - 1);
+    for (at, patch, parts) in [
+        (
+            h_end - 1,
+            vec![bytes[h_end - 1] ^ 1],
+            [last_h.as_str(), "no point of the curve"],
+        ),
+        (
+            h_end - 96,
+            outside.to_vec(),
+            [last_h.as_str(), "outside of the prime-order subgroup"],
+        ),
+        (b_g2, vec![bytes[b_g2] | 0x80], ["b_g2[0]", "flag bits"]),
+    ] {
+        let mut bad = bytes.clone();
+        bad[at..at + patch.len()].copy_from_slice(&patch);
+        let (_folder, bad) = mapped(&bad);
+        let error = prover.prove(&bad, assignment.clone(), r, s).unwrap_err();
+        let text = error.to_string();
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    }
+}
+
+/// A point of the curve that is not in the subgroup.
+fn outside_of_subgroup() -> [u8; 96] {
+    (1u8..)
+        .find_map(|x| {
+            let mut bytes = [0u8; 48];
+            (bytes[0], bytes[47]) = (0x80, x);
+            let point = Option::<blstrs::G1Affine>::from(
+                blstrs::G1Affine::from_compressed_unchecked(&bytes),
+            )?;
+            (!bool::from(point.is_torsion_free())).then(|| point.to_uncompressed())
+        })
+        .unwrap()
+}

@@ -1,6 +1,7 @@
 //! Sequences of GPU kernels, generic over the runtime: a card or the emulator.
 
 mod backend;
+mod decode;
 pub mod evaluate;
 pub(crate) mod fixed_base;
 pub mod measure;

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use cuzk_field::{G1Affine, G2Affine, casts};
+use cuzk_field::{Affine, G1Affine, G2Affine, casts};
 use cuzk_kernels::runtime::{DeviceBuffer, Runtime, RuntimeError};
 
+use super::decode::{DecodedCurve, decode};
 use crate::{
     Params, ParamsError, SubgroupCheck,
     setup::{DevicePoints, SetupError},
@@ -42,8 +43,8 @@ pub enum ResidentError {
 }
 
 impl Resident {
-    /// Decodes and checks the points, unless that is done, and copies them to the device; the points of
-    /// [`crate::setup::prepare`] are made there.
+    /// Copies points that the host has decoded to the device. Otherwise those of a mapped file are decoded
+    /// and checked there, and those of [`crate::setup::prepare`] are made there.
     ///
     /// # Errors
     /// When a point is bad or cannot be made, or the device fails or has no room.
@@ -74,6 +75,18 @@ impl Resident {
                 b_g2,
             });
         }
+        if let (None, Some(raw)) = (params.decoded(), params.raw()) {
+            let _decode = span.child("decode and check");
+            return Ok(Resident {
+                params: params_here,
+                bytes,
+                h: section(runtime, params, "h", raw.h)?,
+                l: section(runtime, params, "l", raw.l)?,
+                a: section(runtime, params, "a", raw.a)?,
+                b_g1: section(runtime, params, "b_g1", raw.b_g1)?,
+                b_g2: section(runtime, params, "b_g2", raw.b_g2)?,
+            });
+        }
         let points = span.time("decode and check", || params.decode(SubgroupCheck::Full))?;
         let _upload = span.child("upload");
         let g1 = |points: &[blstrs::G1Affine]| {
@@ -98,5 +111,24 @@ impl Resident {
     /// Device memory that the points take.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+/// A section of a mapped file, decoded and checked on the device.
+fn section<C: DecodedCurve>(
+    runtime: &Arc<dyn Runtime>,
+    params: &Params,
+    what: &'static str,
+    bytes: &[u8],
+) -> Result<DeviceBuffer<Affine<C>>, ResidentError> {
+    match decode::<C>(runtime, bytes)? {
+        Ok(points) => Ok(points),
+        Err(index) => Err(match params.fault(what, index) {
+            Some(fault) => fault.into(),
+            None => {
+                let message = format!("refused point {index} of {what}, which the host accepts");
+                RuntimeError::device("decode", message).into()
+            }
+        }),
     }
 }

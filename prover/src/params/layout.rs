@@ -158,6 +158,22 @@ impl Layout {
         }
     }
 
+    /// The places of the first points of a, b_g1 and b_g2, at most `inputs` of each; no others.
+    pub(crate) fn first(&self, inputs: usize) -> Self {
+        let first = |section: Section, count: usize| Section {
+            count: section.count.min(count),
+            ..section
+        };
+        Self {
+            ic: self.ic,
+            h: first(self.h, 0),
+            l: first(self.l, 0),
+            a: first(self.a, inputs),
+            b_g1: first(self.b_g1, inputs),
+            b_g2: first(self.b_g2, inputs),
+        }
+    }
+
     /// Checks every relation between the counts that holds for all circuits.
     pub(crate) fn check(&self, file: &str) -> Result<(), ParamsError> {
         let domain = self.h.count as u64 + 1;

@@ -109,6 +109,8 @@ pub struct Params {
     /// Makes the points where they are used.
     generator: Option<Generator>,
     points: OnceLock<Points>,
+    /// The inputs' points of a mapped file whose other points are on devices only.
+    input_points: OnceLock<Points>,
     decoding: Mutex<()>,
     prepared: OnceLock<PreparedVerifyingKey>,
 }
@@ -228,11 +230,45 @@ impl Params {
         self.generator.as_ref()
     }
 
+    /// The points, if the host has them.
+    pub(crate) fn decoded(&self) -> Option<&Points> {
+        self.points.get()
+    }
+
     /// Points whose `a`, `b_g1` and `b_g2` begin with those of the inputs. The others may be missing.
     pub(crate) fn input_points(&self) -> Result<&Points, ParamsError> {
-        match &self.generator {
-            Some(generator) => Ok(generator.inputs()),
-            None => self.decode(SubgroupCheck::Full),
+        if let Some(points) = self.points.get().or_else(|| self.input_points.get()) {
+            return Ok(points);
+        }
+        match (&self.generator, &self.mapped) {
+            (Some(generator), _) => Ok(generator.inputs()),
+            (None, Some((map, layout))) => {
+                let inputs = layout.first(self.counts.inputs);
+                let points = decode_points(&self.file, map, &inputs, SubgroupCheck::Full)?;
+                Ok(self.input_points.get_or_init(|| points))
+            }
+            (None, None) => self.decode(SubgroupCheck::Full),
+        }
+    }
+
+    /// What is wrong with a point of a section of a mapped file, if anything.
+    pub(crate) fn fault(&self, what: &'static str, index: usize) -> Option<ParamsError> {
+        let (map, layout) = self.mapped.as_ref()?;
+        let section = match what {
+            "h" => layout.h,
+            "l" => layout.l,
+            "a" => layout.a,
+            "b_g1" => layout.b_g1,
+            _ => layout.b_g2,
+        };
+        let place = Place {
+            file: &self.file,
+            what,
+            offset: section.offset as u64,
+        };
+        match what {
+            "b_g2" => point::fault_at::<G2Affine>(section.of(map), index, place),
+            _ => point::fault_at::<G1Affine>(section.of(map), index, place),
         }
     }
 
@@ -267,6 +303,7 @@ impl Params {
             mapped: None,
             generator: None,
             points: OnceLock::new(),
+            input_points: OnceLock::new(),
             decoding: Mutex::new(()),
             prepared: OnceLock::new(),
         }

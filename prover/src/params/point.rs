@@ -121,6 +121,21 @@ fn decode_block<P: Encoded>(points: &mut [P], bytes: &[u8]) -> Option<(usize, Po
     None
 }
 
+/// What is wrong with the point at `index` of a section's bytes, if anything.
+pub(crate) fn fault_at<P: Encoded>(
+    section: &[u8],
+    index: usize,
+    place: Place<'_>,
+) -> Option<ParamsError> {
+    let bytes = section.get(index * P::BYTES..(index + 1) * P::BYTES)?;
+    let fault = match P::decode(bytes) {
+        Err(fault) => fault,
+        Ok(point) if point.in_subgroup() => return None,
+        Ok(_) => PointFault::OutsideSubgroup,
+    };
+    Some(place.fault::<P>(index, fault))
+}
+
 /// Decodes one point and checks its subgroup.
 pub(crate) fn decode_checked<P: Encoded>(bytes: &[u8], place: Place<'_>) -> Result<P, ParamsError> {
     let point = P::decode(bytes).map_err(|fault| place.fault::<P>(0, fault))?;

@@ -79,8 +79,9 @@ impl Generator {
         span: &Span,
     ) -> Result<DevicePoints, SetupError> {
         let evaluations = span.time("polynomials at tau", || self.evaluations())?;
-        let sections = Sections::new(&self.waste, &evaluations)?;
+        let sections = span.time("check", || Sections::new(&self.waste, &evaluations))?;
         let counts = sections.counts();
+        let memory = span.child("memory");
         let out = DevicePoints {
             h: DeviceBuffer::new(runtime, counts.h)?,
             l: DeviceBuffer::new(runtime, counts.l)?,
@@ -88,6 +89,7 @@ impl Generator {
             b_g1: DeviceBuffer::new(runtime, counts.b)?,
             b_g2: DeviceBuffer::new(runtime, counts.b)?,
         };
+        drop(memory);
         let tables = span.child("tables");
         let device = OnDevice::new(runtime, &self.waste, &counts)?;
         drop(tables);
@@ -101,8 +103,10 @@ impl Generator {
             let _part = span.child(name);
             device.fill(&sections, part, &device.g1, buffer)?;
         }
-        let _part = span.child("b g2");
+        let part = span.child("b g2");
         device.fill(&sections, Part::BG2, &device.g2, &out.b_g2)?;
+        drop(part);
+        span.time("release", || drop((device, evaluations)));
         Ok(out)
     }
 

@@ -311,7 +311,7 @@ impl<'a> Sections<'a> {
         let tau = self.waste.tau;
         let vanishing = tau.pow_vartime([1 << self.evaluations.domain_log2]) - Scalar::ONE;
         let scale = vanishing * self.delta_inverse;
-        let mut values = Secret(vec![Scalar::ZERO; count]);
+        let mut values = Secret::zeros(count);
         values
             .0
             .par_chunks_mut(RUN)
@@ -374,11 +374,28 @@ fn inverse(secret: &'static str, value: Scalar) -> Result<Scalar, SetupError> {
 
 /// The values of the polynomials that do not vanish at τ.
 fn without_zeros(values: &[Scalar]) -> Secret {
-    Secret(
-        values
-            .par_iter()
-            .filter(|value| !value.is_zero_vartime())
-            .copied()
-            .collect(),
-    )
+    const RUN: usize = 1 << 14;
+    let counts: Vec<usize> = values.par_chunks(RUN).map(nonzero_of_run).collect();
+    let mut dense = Secret::zeros(counts.iter().sum());
+    let mut rest = &mut dense.0[..];
+    let mut runs = Vec::with_capacity(counts.len());
+    for (run, count) in values.chunks(RUN).zip(counts) {
+        let (own, others) = std::mem::take(&mut rest).split_at_mut(count);
+        runs.push((run, own));
+        rest = others;
+    }
+    runs.into_par_iter().for_each(|(run, own)| {
+        let nonzero = run.iter().filter(|value| !value.is_zero_vartime());
+        own.iter_mut()
+            .zip(nonzero)
+            .for_each(|(to, from)| *to = *from);
+    });
+    dense
+}
+
+fn nonzero_of_run(values: &[Scalar]) -> usize {
+    values
+        .iter()
+        .filter(|value| !value.is_zero_vartime())
+        .count()
 }

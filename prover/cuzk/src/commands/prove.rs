@@ -36,7 +36,7 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
     progress.now(format!("opening the parameters of {id}"));
     let params = {
         let _span = timeline.span("parameters");
-        Arc::new(Params::open(id.params_path(&dir, "params")?)?)
+        Arc::new(Params::map(id.params_path(&dir, "params")?)?)
     };
     let place = Place::beside_params(id, &dir)?;
     let circuit = match arguments.direct {
