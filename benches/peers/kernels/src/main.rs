@@ -141,7 +141,7 @@ impl Bench {
         let [on_a, on_b, on_c] = [upload(&a)?, upload(&b)?, upload(&c)?];
         drop((a, b, c));
         self.runtime.synchronize()?;
-        let mut run = || {
+        let run = || {
             let arrays = [&arrays[0], &arrays[1], &arrays[2]].map(DeviceBuffer::global_mut);
             sppark::quotient(arrays, z.global_mut(), log2)
         };
