@@ -1,6 +1,7 @@
 //! What a back end is given and what it yields: the seam between the prover and its devices.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -13,7 +14,7 @@ use cuzk_circuit::{Assignment, CompiledCircuit};
 use group::Curve;
 
 use crate::{
-    Params, Proof, ProveError, VerifyingKey,
+    Params, Proof, ProveError, VerifyingKey, gpu,
     timeline::{SpanId, Timeline},
 };
 
@@ -28,8 +29,25 @@ pub trait Backend: Send + Sync {
     /// Begins to make a proof and returns as soon as the device has what it needs.
     ///
     /// # Errors
-    /// When the work cannot begin.
-    fn start(&self, job: Job) -> Result<Box<dyn Running>, ProveError>;
+    /// When the work cannot begin: [`ProveError::NoDevice`] when no device is left that the job does
+    /// not avoid.
+    fn start(&self, job: Job) -> Result<Box<dyn Running>, Box<Failed>>;
+
+    /// Hears that a proof which this device made did not verify.
+    fn distrust(&self, _device: usize) {}
+
+    /// How each device would make a proof, for back ends that plan.
+    ///
+    /// # Errors
+    /// When a device has not enough memory or does not answer.
+    fn plans(
+        &self,
+        _params: &Params,
+        _assignment: &Assignment,
+        _circuit: Option<&CompiledCircuit>,
+    ) -> Result<Vec<(String, gpu::plan::Plan)>, ProveError> {
+        Ok(Vec::new())
+    }
 }
 
 /// A proof in the making.
@@ -41,7 +59,7 @@ pub trait Running: Send {
     ///
     /// # Errors
     /// When the proof could not be made.
-    fn finish(self: Box<Self>) -> Result<Output, ProveError>;
+    fn finish(self: Box<Self>) -> Result<Output, Box<Failed>>;
 }
 
 /// One proof's worth of work for a back end.
@@ -64,12 +82,57 @@ pub struct Job {
     pub parent: SpanId,
     /// Becomes true when nobody waits for the proof any more.
     pub cancelled: Cancel,
+    /// Devices that failed at this proof before.
+    pub avoid: Vec<usize>,
+}
+
+/// The device that made a proof or failed at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maker {
+    /// In words.
+    pub name: String,
+    /// Its number among the back end's devices: what [`Job::avoid`] holds.
+    pub number: usize,
+}
+
+/// A proof that was not made, and what is needed to make it elsewhere.
+#[derive(Debug)]
+pub struct Failed {
+    /// Why.
+    pub error: ProveError,
+    /// Where; none if no device was involved.
+    pub maker: Option<Maker>,
+    /// The assignment, if it came back.
+    pub assignment: Option<Assignment>,
+}
+
+impl Failed {
+    /// A job that did not begin.
+    pub fn before(job: Job, error: ProveError) -> Box<Self> {
+        Box::new(Failed {
+            error,
+            maker: None,
+            assignment: Some(job.assignment),
+        })
+    }
+}
+
+impl From<ProveError> for Box<Failed> {
+    fn from(error: ProveError) -> Self {
+        Box::new(Failed {
+            error,
+            maker: None,
+            assignment: None,
+        })
+    }
 }
 
 /// What a back end yields.
 pub struct Output {
     /// The proof.
     pub proof: Proof,
+    /// The device that made it.
+    pub maker: Maker,
     /// The assignment that was given; its `a` and `b` may have been overwritten, its memory is reused.
     pub assignment: Assignment,
 }
@@ -104,23 +167,49 @@ impl Cancel {
 
 /// A proof that a thread is making: how the back ends of this crate run a [`Job`].
 pub(crate) struct Background {
-    backend: String,
-    thread: JoinHandle<Result<Output, ProveError>>,
+    maker: Maker,
+    thread: JoinHandle<Result<Output, Box<Failed>>>,
 }
 
 impl Background {
-    /// Starts `work` on a thread called `name`; errors speak of `backend`.
+    /// Starts `work` on a thread called `name`. Whatever happens to it, a panic included, the job's
+    /// assignment comes back.
     pub(crate) fn start(
         name: &str,
-        backend: String,
-        work: impl FnOnce() -> Result<Output, ProveError> + Send + 'static,
-    ) -> Result<Box<dyn Running>, ProveError> {
-        match thread::Builder::new().name(name.to_owned()).spawn(work) {
-            Ok(thread) => Ok(Box::new(Background { backend, thread })),
-            Err(source) => Err(ProveError::Backend {
-                backend,
+        maker: Maker,
+        job: Job,
+        work: impl FnOnce(&mut Job) -> Result<Proof, ProveError> + Send + 'static,
+    ) -> Result<Box<dyn Running>, Box<Failed>> {
+        let by = maker.clone();
+        let run = move || {
+            let mut job = job;
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut job)));
+            let outcome = outcome.unwrap_or_else(|panic| {
+                Err(ProveError::WorkerPanicked {
+                    backend: by.name.clone(),
+                    message: panic_message(&*panic),
+                })
+            });
+            let assignment = job.assignment;
+            match outcome {
+                Ok(proof) => Ok(Output {
+                    proof,
+                    maker: by,
+                    assignment,
+                }),
+                Err(error) => Err(Box::new(Failed {
+                    error,
+                    maker: Some(by),
+                    assignment: Some(assignment),
+                })),
+            }
+        };
+        match thread::Builder::new().name(name.to_owned()).spawn(run) {
+            Ok(thread) => Ok(Box::new(Background { maker, thread })),
+            Err(source) => Err(Box::from(ProveError::Backend {
+                backend: maker.name,
                 source: source.into(),
-            }),
+            })),
         }
     }
 }
@@ -130,13 +219,13 @@ impl Running for Background {
         self.thread.is_finished()
     }
 
-    fn finish(self: Box<Self>) -> Result<Output, ProveError> {
-        let Background { backend, thread } = *self;
+    fn finish(self: Box<Self>) -> Result<Output, Box<Failed>> {
+        let Background { maker, thread } = *self;
         thread.join().unwrap_or_else(|panic| {
-            Err(ProveError::WorkerPanicked {
-                backend,
+            Err(Box::from(ProveError::WorkerPanicked {
+                backend: maker.name,
                 message: panic_message(&*panic),
-            })
+            }))
         })
     }
 }

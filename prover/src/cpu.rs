@@ -6,8 +6,8 @@ use blstrs::Scalar;
 use cuzk_circuit::{Assignment, Bitmap};
 
 use crate::{
-    Backend, Points, ProveError, SubgroupCheck,
-    backend::{Background, Job, Output, Running, Sums},
+    Backend, Points, Proof, ProveError, SubgroupCheck,
+    backend::{Background, Failed, Job, Maker, Running, Sums},
     msm,
     ntt::{Domain, NttError},
     quotient::quotient_into,
@@ -56,20 +56,27 @@ impl Backend for Cpu {
         describe()
     }
 
-    fn start(&self, job: Job) -> Result<Box<dyn Running>, ProveError> {
+    fn start(&self, job: Job) -> Result<Box<dyn Running>, Box<Failed>> {
+        let maker = Maker {
+            name: describe(),
+            number: 0,
+        };
+        if job.avoid.contains(&maker.number) {
+            let backend = maker.name;
+            return Err(Failed::before(job, ProveError::NoDevice { backend }));
+        }
         let workspace = Arc::clone(&self.workspace);
-        let work = move || {
+        Background::start("cuzk-cpu", maker, job, move |job| {
             let wait = job.timeline.span_in(job.parent, "wait for the cpu");
             let mut workspace = workspace.lock().unwrap_or_else(PoisonError::into_inner);
             drop(wait);
             prove(job, &mut workspace)
-        };
-        Background::start("cuzk-cpu", describe(), work)
+        })
     }
 }
 
 /// Makes the proof of a job.
-fn prove(mut job: Job, workspace: &mut Workspace) -> Result<Output, ProveError> {
+fn prove(job: &mut Job, workspace: &mut Workspace) -> Result<Proof, ProveError> {
     job.cancelled.check()?;
     let timeline = job.timeline.clone();
     let span = timeline.span_in(job.parent, "cpu");
@@ -81,16 +88,12 @@ fn prove(mut job: Job, workspace: &mut Workspace) -> Result<Output, ProveError> 
         [*a, *b] = std::mem::take(&mut workspace.evaluations);
         span.time("evaluate", || circuit.evaluate_into(&mut job.assignment))?;
     }
-    let sums = sums(&mut job, points, workspace, &span)?;
+    let sums = sums(job, points, workspace, &span)?;
     if compiled.is_some() {
         let Assignment { a, b, .. } = &mut job.assignment;
         workspace.evaluations = [std::mem::take(a), std::mem::take(b)];
     }
-    let proof = span.time("assemble", || sums.assemble(params.vk(), &job.r, &job.s));
-    Ok(Output {
-        proof,
-        assignment: job.assignment,
-    })
+    Ok(span.time("assemble", || sums.assemble(params.vk(), &job.r, &job.s)))
 }
 
 /// The quotient and all multi-scalar multiplications; a and b of the assignment are overwritten.

@@ -68,6 +68,23 @@ pub enum ProveError {
         /// The panic's message.
         message: String,
     },
+    /// No device is left: each of them failed at this proof or was taken out of use.
+    #[error("{backend}: no device is left")]
+    NoDevice {
+        /// The back end.
+        backend: String,
+    },
+    /// The proof cannot be made within the device memory that it may take. Found before any work is
+    /// done.
+    #[error("{device}: {needed} bytes of device memory needed at least, {limit} allowed")]
+    DeviceMemory {
+        /// The device.
+        device: String,
+        /// The least that would do; 0 if no amount would.
+        needed: u64,
+        /// What may be taken.
+        limit: u64,
+    },
     /// A back end failed in a way of its own, for instance on a device fault.
     #[error("{backend}: {source}")]
     Backend {

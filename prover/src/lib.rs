@@ -57,6 +57,7 @@ pub mod gpu;
 pub mod msm;
 pub mod ntt;
 pub mod params;
+mod pending;
 mod proof;
 mod prover;
 pub mod quotient;
@@ -65,7 +66,7 @@ pub mod timeline;
 mod verify;
 mod verifying_key;
 
-pub use backend::{Backend, Cancel, Job, Output, Running, Sums};
+pub use backend::{Backend, Cancel, Failed, Job, Maker, Output, Running, Sums};
 pub use device::{Device, DeviceError};
 pub use error::ProveError;
 pub use functions::{
@@ -74,7 +75,8 @@ pub use functions::{
     synthesize_circuits_batch, verify_proof, verify_proofs_batch,
 };
 pub use params::{Counts, Params, ParamsError, PointFault, Points, RawSections, SubgroupCheck};
+pub use pending::{Finished, PendingProof, Retry};
 pub use proof::{Proof, ProofError};
-pub use prover::{Finished, PendingProof, Prover};
+pub use prover::Prover;
 pub use verify::{PreparedVerifyingKey, VerifyError};
 pub use verifying_key::VerifyingKey;

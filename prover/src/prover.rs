@@ -7,13 +7,15 @@ use cuzk_circuit::{Assignment, CompiledCircuit, Shape, Witness};
 use ff::Field;
 use group::prime::PrimeCurveAffine;
 use rand_core::RngCore;
-use tracing::{debug, error, info};
+use tracing::{debug, info};
 
 use crate::{
-    Backend, Device, DeviceError, Params, Proof, ProveError,
-    backend::{Cancel, Job, Output, Running},
+    Backend, Device, DeviceError, Params, ProveError,
+    backend::Cancel,
     cpu::Cpu,
     cuda,
+    gpu::plan::Plan,
+    pending::{Finished, Order, PendingProof},
     timeline::{Span, Timeline},
 };
 
@@ -25,6 +27,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Prover {
     backend: Arc<dyn Backend>,
+    /// Makes the proofs that the back end's devices fail at.
+    fallback: Arc<Cpu>,
 }
 
 impl fmt::Debug for Prover {
@@ -41,9 +45,19 @@ impl Prover {
     /// # Errors
     /// When the device was asked for by name and cannot be used.
     pub fn new(device: Device) -> Result<Self, DeviceError> {
+        Self::with_memory_limit(device, None)
+    }
+
+    /// A prover that takes at most `limit` bytes of memory on each CUDA device, parameters included. What
+    /// does not fit is streamed and worked on in pieces: the proofs are the same, [`Self::plans`] tells the
+    /// price. The driver's own memory, some 0.5 GiB a device, comes on top.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_memory_limit(device: Device, limit: Option<u64>) -> Result<Self, DeviceError> {
         match device {
             Device::Cpu => Ok(Self::with_backend(Cpu::default())),
-            Device::Auto => match cuda::backend(&[], None) {
+            Device::Auto => match cuda::backend(&[], limit) {
                 Ok(gpu) => {
                     info!(backend = gpu.describe(), "the driver shows devices");
                     Ok(Self::with_backend(gpu))
@@ -53,7 +67,7 @@ impl Prover {
                     Ok(Self::with_backend(Cpu::default()))
                 }
             },
-            Device::Cuda(ref ordinals) => match cuda::backend(ordinals, None) {
+            Device::Cuda(ref ordinals) => match cuda::backend(ordinals, limit) {
                 Ok(gpu) => Ok(Self::with_backend(gpu)),
                 Err(error) => {
                     let reason = error.to_string();
@@ -63,11 +77,26 @@ impl Prover {
         }
     }
 
-    /// A prover on a back end of one's own.
+    /// A prover on a back end of one's own. What none of its devices can do is done on the CPU.
     pub fn with_backend(backend: impl Backend + 'static) -> Self {
         Self {
             backend: Arc::new(backend),
+            fallback: Arc::new(Cpu::default()),
         }
+    }
+
+    /// How each device would make a proof: what stays on it, what is streamed, in how many pieces, and the
+    /// expected time. Empty for the CPU.
+    ///
+    /// # Errors
+    /// When the proof cannot be made within the allowed memory, or a device does not answer.
+    pub fn plans(
+        &self,
+        params: &Params,
+        assignment: &Assignment,
+        circuit: Option<&CompiledCircuit>,
+    ) -> Result<Vec<(String, Plan)>, ProveError> {
+        self.backend.plans(params, assignment, circuit)
     }
 
     /// The back end and its device in words, such as "cpu (16 threads)".
@@ -191,32 +220,25 @@ impl Prover {
         circuit: Option<Arc<CompiledCircuit>>,
         [r, s]: [Scalar; 2],
     ) -> Result<PendingProof, ProveError> {
-        let public_inputs = assignment.witness.inputs[1..].to_vec();
-        let cancelled = Cancel::default();
         debug!(
             backend = self.backend(),
             constraints = assignment.constraints,
             compiled = circuit.is_some(),
             "proof started"
         );
-        let running = self.backend.start(Job {
+        let order = Order {
             params: Arc::clone(params),
-            assignment,
+            public_inputs: assignment.witness.inputs[1..].to_vec(),
             circuit,
             r,
             s,
-            timeline: span.timeline().clone(),
-            parent: span.id(),
-            cancelled: cancelled.clone(),
-        })?;
-        Ok(PendingProof {
-            backend: Arc::clone(&self.backend),
-            params: Arc::clone(params),
-            public_inputs,
-            running: Some(running),
-            cancelled,
-            span,
-        })
+            cancelled: Cancel::default(),
+        };
+        let backends = [
+            Arc::clone(&self.backend),
+            Arc::clone(&self.fallback) as Arc<dyn Backend>,
+        ];
+        PendingProof::start(order, backends, assignment, span)
     }
 
     /// Makes a proof: [`Self::start`] and [`PendingProof::finish`] in one call.
@@ -244,94 +266,6 @@ impl Prover {
         rng: &mut R,
     ) -> Result<Finished, ProveError> {
         self.start_random(params, assignment, rng)?.finish()
-    }
-}
-
-/// A proof in the making. Dropping it gives the work up.
-pub struct PendingProof {
-    backend: Arc<dyn Backend>,
-    params: Arc<Params>,
-    public_inputs: Vec<Scalar>,
-    running: Option<Box<dyn Running>>,
-    cancelled: Cancel,
-    span: Span,
-}
-
-impl fmt::Debug for PendingProof {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingProof")
-            .field("backend", &self.backend.describe())
-            .field("params", &self.params.name())
-            .finish_non_exhaustive()
-    }
-}
-
-/// A verified proof, with where its time went and the memory to reuse.
-#[derive(Debug)]
-pub struct Finished {
-    /// The proof.
-    pub proof: Proof,
-    /// The public inputs that it was verified for, without the constant one.
-    pub public_inputs: Vec<Scalar>,
-    /// Where the time went.
-    pub timeline: Timeline,
-    /// The assignment's memory; its values may have been overwritten. Give it to
-    /// `cuzk_circuit::synthesize_into`, or its witness to `cuzk_circuit::witness_into`, so that
-    /// nothing large is freed and allocated again.
-    pub assignment: Assignment,
-}
-
-impl PendingProof {
-    /// Whether [`Self::finish`] has nothing to wait for but the verification.
-    pub fn is_finished(&self) -> bool {
-        self.running
-            .as_ref()
-            .is_none_or(|running| running.is_finished())
-    }
-
-    /// The timeline that the proof's spans go to.
-    pub fn timeline(&self) -> &Timeline {
-        self.span.timeline()
-    }
-
-    /// Waits for the proof and verifies it.
-    ///
-    /// # Errors
-    /// When the back end fails, or the proof does not verify.
-    pub fn finish(mut self) -> Result<Finished, ProveError> {
-        let running = self.running.take().ok_or(ProveError::Cancelled)?;
-        let wait = self.span.child("wait for the back end");
-        let Output { proof, assignment } = running.finish()?;
-        drop(wait);
-        let verify = self.span.child("verify");
-        let valid = self
-            .params
-            .prepared_vk()
-            .verify(&proof, &self.public_inputs)?;
-        drop(verify);
-        if !valid {
-            let backend = self.backend.describe();
-            error!(
-                backend,
-                params = self.params.name(),
-                "a proof did not verify"
-            );
-            return Err(ProveError::Invalid { backend });
-        }
-        let timeline = self.span.timeline().clone();
-        let public_inputs = std::mem::take(&mut self.public_inputs);
-        Ok(Finished {
-            proof,
-            public_inputs,
-            timeline,
-            assignment,
-        })
-    }
-}
-
-impl Drop for PendingProof {
-    fn drop(&mut self) {
-        self.cancelled.cancel();
     }
 }
 

@@ -1,11 +1,13 @@
-//! The GPU back end over the emulator: the CPU's proofs byte for byte, and typed errors after faults.
+//! The GPU back end over the emulator: the CPU's proofs byte for byte, whatever the memory plan.
 
 use std::sync::Arc;
 
 use blstrs::Scalar;
 use cuzk_circuit::{CompiledCircuit, synthesize, testing::RandomCircuit, witness};
-use cuzk_kernels::runtime::{Call, EmulatedRuntime, Fault, FaultyRuntime, Runtime};
-use cuzk_prover::{Device, Params, ProveError, Prover, generate_random_parameters, gpu::Gpu};
+use cuzk_kernels::runtime::{EmulatedRuntime, Runtime};
+use cuzk_prover::gpu::Gpu;
+use cuzk_prover::gpu::plan::{BaseSet, BaseSets, Choices};
+use cuzk_prover::{Device, Params, ProveError, Prover, generate_random_parameters};
 use ff::Field;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
@@ -83,66 +85,104 @@ fn a_compiled_circuit_gives_the_same_proof_as_synthesis_on_both_back_ends() {
     assert_eq!(device.reserved(), 0, "device memory leaked");
 }
 
+/// A circuit with enough private variables for several blocks, its parameters and a compiled form.
+fn example(seed: u64) -> (RandomCircuit, Arc<Params>, Arc<CompiledCircuit>) {
+    let circuit = circuit(seed, 140, 0.6, 0.7);
+    let params = params(&circuit, &mut ChaCha20Rng::seed_from_u64(seed));
+    let compiled = CompiledCircuit::record("random", circuit.clone()).unwrap();
+    (circuit, params, Arc::new(compiled))
+}
+
 #[test]
-fn after_a_fault_comes_a_typed_error_and_then_a_right_proof() {
-    let mut rng = ChaCha20Rng::seed_from_u64(12);
-    let circuit = circuit(12, 20, 0.5, 0.5);
-    let params = params(&circuit, &mut rng);
+fn every_memory_plan_gives_the_same_proof() {
+    let seed = 15;
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let (circuit, params, compiled) = example(seed);
     let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
-    let assignment = synthesize(circuit).unwrap();
-    let expected = Prover::new(Device::Cpu)
-        .unwrap()
-        .prove(&params, assignment.clone(), r, s)
-        .unwrap();
-    let faults = [
-        Fault::Once(Call::Allocate, 4),
-        Fault::Once(Call::Upload, 3),
-        Fault::Once(Call::Launch, 30),
-        Fault::Once(Call::Download, 1),
-        Fault::Once(Call::Synchronize, 0),
-        Fault::WrongResult(1),
+    let assignment = synthesize(circuit.clone()).unwrap();
+    let cpu = Prover::new(Device::Cpu).unwrap();
+    let expected = cpu.prove(&params, assignment.clone(), r, s).unwrap();
+    let some = BaseSets::NONE.with(BaseSet::H).with(BaseSet::BG1);
+    let choices = |resident, rows, h_pieces, variable_pieces| Choices {
+        resident: Some(resident),
+        rows: Some(rows),
+        h_pieces: Some(h_pieces),
+        variable_pieces: Some(variable_pieces),
+        lanes: Some(1),
+    };
+    let plans = [
+        choices(BaseSets::NONE, 0, 1, 1),
+        choices(BaseSets::ALL, 0, 3, 2),
+        choices(BaseSets::ALL, 1, 2, 1),
+        choices(BaseSets::NONE, 2, 2, 2),
+        choices(some, 3, 1, 2),
     ];
-    for fault in faults {
+    for (k, choices) in plans.into_iter().enumerate() {
         let device = EmulatedRuntime::new(MEMORY);
-        let faulty = Arc::new(FaultyRuntime::new(Arc::new(device.clone()), fault));
-        let runtime: Arc<dyn Runtime> = faulty.clone();
-        let prover = Prover::with_backend(Gpu::new(vec![runtime], None));
-        let first = prover.prove(&params, assignment.clone(), r, s);
-        assert!(faulty.struck(), "{fault:?} did not strike");
-        let error = first.err();
-        assert!(
-            matches!(
-                error,
-                Some(ProveError::Backend { .. } | ProveError::Invalid { .. })
-            ),
-            "{fault:?}: {error:?}"
-        );
-        let second = prover.prove(&params, assignment.clone(), r, s).unwrap();
-        assert_eq!(
-            second.proof.to_bytes(),
-            expected.proof.to_bytes(),
-            "{fault:?}"
-        );
+        let runtime: Arc<dyn Runtime> = Arc::new(device.clone());
+        let prover = Prover::with_backend(Gpu::with_choices(vec![runtime], None, choices));
+        let found = if k % 2 == 0 {
+            prover.prove(&params, assignment.clone(), r, s).unwrap()
+        } else {
+            let values = witness(circuit.clone()).unwrap();
+            let pending = prover.start_compiled(&params, &compiled, values, r, s);
+            pending.unwrap().finish().unwrap()
+        };
+        assert_eq!(found.retries, [], "{choices:?}");
+        let (found, expected) = (found.proof.to_bytes(), expected.proof.to_bytes());
+        assert_eq!(found, expected, "seed {seed}, {choices:?}");
         drop(prover);
-        assert_eq!(device.reserved(), 0, "{fault:?}: device memory leaked");
+        assert_eq!(device.reserved(), 0, "{choices:?}: device memory leaked");
     }
 }
 
 #[test]
-fn too_little_device_memory_is_refused_with_the_numbers() {
-    let mut rng = ChaCha20Rng::seed_from_u64(13);
-    let circuit = circuit(13, 20, 0.5, 0.5);
-    let params = params(&circuit, &mut rng);
-    let runtime: Arc<dyn Runtime> = Arc::new(EmulatedRuntime::new(MEMORY));
-    let prover = Prover::with_backend(Gpu::new(vec![runtime], Some(20_000)));
+fn every_memory_limit_gives_the_same_proof_and_is_kept() {
+    let seed = 16;
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let (circuit, params, _) = example(seed);
+    let (r, s) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
     let assignment = synthesize(circuit).unwrap();
-    let error = prover
-        .prove(&params, assignment, Scalar::ONE, Scalar::ONE)
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("bytes of device memory needed"),
-        "{error}"
-    );
+    let cpu = Prover::new(Device::Cpu).unwrap();
+    let expected = cpu.prove(&params, assignment.clone(), r, s).unwrap();
+    let on = |device: &EmulatedRuntime, limit| {
+        let runtime: Arc<dyn Runtime> = Arc::new(device.clone());
+        Prover::with_backend(Gpu::new(vec![runtime], Some(limit)))
+    };
+    let device = EmulatedRuntime::new(MEMORY);
+    let error = on(&device, 20_000).prove(&params, assignment.clone(), r, s);
+    let Err(ProveError::DeviceMemory { needed, limit, .. }) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(limit, 20_000);
+    assert_eq!(device.most_reserved(), 0, "work began");
+    for limit in [needed, needed + needed / 8, 2 * needed] {
+        let device = EmulatedRuntime::new(MEMORY);
+        let prover = on(&device, limit);
+        let plans = prover.plans(&params, &assignment, None).unwrap();
+        let (_, plan) = &plans[0];
+        assert!(plan.bytes() <= limit, "{plan}");
+        let found = prover.prove(&params, assignment.clone(), r, s).unwrap();
+        assert_eq!(found.retries, [], "{plan}");
+        let (found, expected) = (found.proof.to_bytes(), expected.proof.to_bytes());
+        assert_eq!(found, expected, "seed {seed}\n{plan}");
+        assert!(device.most_reserved() <= limit, "{plan}");
+    }
+}
+
+#[test]
+fn a_device_that_others_fill_is_used_as_far_as_there_is_room() {
+    let (circuit, params, _) = example(17);
+    let device = EmulatedRuntime::new(6 << 20);
+    let taken = device.allocate(4 << 20).unwrap();
+    let runtime: Arc<dyn Runtime> = Arc::new(device.clone());
+    let prover = Prover::with_backend(Gpu::new(vec![runtime], None));
+    let assignment = synthesize(circuit).unwrap();
+    let finished = prover.prove(&params, assignment, Scalar::ONE, Scalar::ONE);
+    assert_eq!(finished.unwrap().retries, []);
+    drop(prover);
+    device.release(taken);
+    assert_eq!(device.reserved(), 0);
 }
 
 /// A parameter file whose points the device decodes.

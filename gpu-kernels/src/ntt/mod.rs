@@ -32,6 +32,7 @@ mod layout;
 mod pass;
 mod pointwise;
 mod small;
+mod strips;
 
 pub use layout::Columns;
 pub use pass::{
@@ -39,6 +40,7 @@ pub use pass::{
 };
 pub use pointwise::{ntt_multiply, ntt_quotient};
 pub use small::{ntt_dif_small, ntt_dit_small};
+pub use strips::{LOW_LOG2, ntt_strip_dif, ntt_strip_dit};
 
 /// Binary logarithms of the tiles that pass kernels exist for, in elements.
 pub const TILES_LOG2: [u32; 3] = [8, 9, 10];

@@ -21,6 +21,7 @@ struct Device {
     /// Size of each buffer that counts towards the device's memory.
     live: BTreeMap<u64, u64>,
     launches: u64,
+    most_reserved: u64,
 }
 
 impl EmulatedRuntime {
@@ -31,6 +32,7 @@ impl EmulatedRuntime {
             total,
             live: BTreeMap::new(),
             launches: 0,
+            most_reserved: 0,
         };
         EmulatedRuntime {
             device: Arc::new(Mutex::new(device)),
@@ -40,6 +42,11 @@ impl EmulatedRuntime {
     /// Bytes reserved at this moment: 0 when nothing leaks.
     pub fn reserved(&self) -> u64 {
         self.device().live.values().sum()
+    }
+
+    /// The most bytes that were reserved at any moment.
+    pub fn most_reserved(&self) -> u64 {
+        self.device().most_reserved
     }
 
     /// Launches so far.
@@ -83,6 +90,7 @@ impl Runtime for EmulatedRuntime {
         let mut device = self.device();
         let address = device.emulator.allocate_bytes(bytes as usize, 4);
         device.live.insert(address, bytes);
+        device.most_reserved = device.most_reserved.max(device.live.values().sum());
         Ok(address)
     }
     fn release(&self, address: u64) {

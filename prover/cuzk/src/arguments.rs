@@ -79,6 +79,11 @@ pub struct Prove {
     /// Where to prove: auto, cpu, cuda or cuda:0,1
     #[arg(long, default_value = "auto")]
     pub device: Device,
+    #[command(flatten)]
+    pub memory: Memory,
+    /// Print how the devices' memory is used, what is streamed and the expected time, before the first proof
+    #[arg(long)]
+    pub plan: bool,
     /// Folder of the parameter files [default: FIL_PROOFS_PARAMETER_CACHE or /var/tmp/filecoin-proof-parameters]
     #[arg(long, value_name = "DIR")]
     pub params_dir: Option<PathBuf>,
@@ -260,20 +265,52 @@ pub struct BenchGroth16 {
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(6..=28))]
     pub log2: u32,
     /// Share of the witness that is 0 or 1
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long, visible_alias = "zero-one", default_value_t = 0.5)]
     pub bits: f64,
     /// Share of the variables that may occur in B
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long, visible_alias = "density", default_value_t = 0.5)]
     pub b_density: f64,
     /// Counted proofs
     #[arg(long, default_value_t = 5, value_parser = positive)]
     pub proofs: usize,
+    /// Proofs in flight at once when throughput is measured
+    #[arg(long, default_value_t = 2, value_parser = positive)]
+    pub batch: usize,
     /// Where to prove: auto, cpu, cuda or cuda:0,1
-    #[arg(long, default_value = "auto")]
+    #[arg(long, visible_alias = "devices", default_value = "auto")]
     pub device: Device,
+    #[command(flatten)]
+    pub memory: Memory,
+    /// Fail when the median of what a proof takes besides the device's own time exceeds this
+    #[arg(long, value_name = "MS")]
+    pub overhead_limit: Option<f64>,
     /// Determines the circuit and all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What may be taken of the devices' memory.
+#[derive(Args, Clone, Copy)]
+pub struct Memory {
+    /// Take at most this much memory on each CUDA device, e.g. 8GiB; what does not fit is streamed
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub vram_limit: Option<u64>,
+}
+
+/// A number of bytes with an optional unit: KiB, MiB, GiB, TiB, or their first letters.
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        unit => return Err(format!("unknown unit {unit:?}; KiB, MiB, GiB or TiB")),
+    };
+    let count: u64 = digits.parse().map_err(|error| format!("{error}"))?;
+    let bytes = count.checked_mul(1 << shift);
+    bytes.ok_or_else(|| "more than 64 bits can hold".into())
 }
 
 /// A count of at least one.
@@ -304,4 +341,20 @@ pub struct BenchSynth {
     /// Run interleaved with the build saved under this name and print the ratio with its spread
     #[arg(long, value_name = "NAME")]
     pub compare: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_units() {
+        assert_eq!(bytes("17"), Ok(17));
+        assert_eq!(bytes("4GiB"), Ok(4 << 30));
+        assert_eq!(bytes("4g"), Ok(4 << 30));
+        assert_eq!(bytes("512MiB"), Ok(512 << 20));
+        for wrong in ["", "GiB", "4 GiB", "4XB", "-1", "17000000TiB"] {
+            assert!(bytes(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

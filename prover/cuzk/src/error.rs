@@ -128,6 +128,14 @@ pub enum Error {
     #[cfg(feature = "serve")]
     #[error(transparent)]
     Client(#[from] crate::client::ClientError),
+    /// A proof took too much time besides the device's own.
+    #[error("{found:.2} ms a proof besides the device's own time, {limit:.2} ms allowed")]
+    Overhead {
+        /// The median in milliseconds.
+        found: f64,
+        /// The limit in milliseconds.
+        limit: f64,
+    },
     /// An option's value is wrong in a way that only the command can tell.
     #[error("--{option}: expected {expected}, found {found}")]
     Option {

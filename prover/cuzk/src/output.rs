@@ -26,6 +26,15 @@ impl Output {
         }
     }
 
+    /// Prints something that is told before the result: on standard error if the result is JSON.
+    pub fn note(&self, text: &str) {
+        if self.json {
+            eprintln!("{text}");
+        } else {
+            println!("{text}");
+        }
+    }
+
     /// Prints a failure on standard error (and as JSON on standard output when asked for).
     pub fn failure(&self, error: &Error) {
         if self.json {

@@ -1,7 +1,7 @@
-//! Staging of uploads through page-locked memory.
+//! Staging of copies through page-locked memory.
 //!
 //! The driver copies from ordinary memory at a seventh of the bus's speed. Data therefore goes in
-//! pieces through two page-locked buffers: while one travels, all cores fill the other.
+//! pieces through two page-locked buffers: while one travels, all cores fill or empty the other.
 
 use super::failed;
 use cudarc::driver::{CudaEvent, CudaStream, result, sys};
@@ -23,7 +23,7 @@ pub struct Staging {
 struct Pinned {
     start: *mut u8,
     stream: Arc<CudaStream>,
-    /// Reached when the last copy out of this buffer is done.
+    /// Reached when the last copy from or to this buffer is done.
     free: Option<CudaEvent>,
 }
 
@@ -56,6 +56,31 @@ impl Staging {
     }
 }
 
+impl Staging {
+    /// Copies device memory to `out` when the stream's earlier commands are done; returns when it is there.
+    pub fn download(
+        &mut self,
+        stream: &CudaStream,
+        address: u64,
+        out: &mut [u8],
+    ) -> Result<(), RuntimeError> {
+        let mut travelling: Option<(usize, &mut [u8])> = None;
+        for (i, piece) in out.chunks_mut(PIECE).enumerate() {
+            let buffer = self.next;
+            self.next ^= 1;
+            let from = address + (i * PIECE) as u64;
+            self.buffers[buffer].receive(stream, from, piece.len())?;
+            if let Some((arrived, piece)) = travelling.replace((buffer, piece)) {
+                self.buffers[arrived].empty(piece)?;
+            }
+        }
+        match travelling {
+            Some((arrived, piece)) => self.buffers[arrived].empty(piece),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Pinned {
     fn new(stream: &Arc<CudaStream>) -> Result<Self, RuntimeError> {
         stream
@@ -72,9 +97,7 @@ impl Pinned {
     }
 
     fn fill(&mut self, piece: &[u8]) -> Result<(), RuntimeError> {
-        if let Some(event) = self.free.take() {
-            event.synchronize().map_err(failed("cuEventSynchronize"))?;
-        }
+        self.wait()?;
         // SAFETY: `start` has PIECE bytes, `piece` is at most that long, and no copy reads it any more.
         let memory = unsafe { std::slice::from_raw_parts_mut(self.start, piece.len()) };
         memory
@@ -84,19 +107,56 @@ impl Pinned {
         Ok(())
     }
 
+    fn receive(
+        &mut self,
+        stream: &CudaStream,
+        address: u64,
+        len: usize,
+    ) -> Result<(), RuntimeError> {
+        self.wait()?;
+        // SAFETY: `start` has PIECE bytes, `len` is at most that, and no other copy uses them.
+        let memory = unsafe { std::slice::from_raw_parts_mut(self.start, len) };
+        // SAFETY: the caller vouches for the device range; the memory stays until the event is reached.
+        unsafe { result::memcpy_dtoh_async(memory, address, stream.cu_stream()) }
+            .map_err(failed("cuMemcpyDtoHAsync"))?;
+        self.mark(stream)
+    }
+
+    /// Copies what arrived to `piece`.
+    fn empty(&mut self, piece: &mut [u8]) -> Result<(), RuntimeError> {
+        self.wait()?;
+        // SAFETY: `start` has PIECE bytes, `piece` is at most that long, and the copy into it is done.
+        let memory = unsafe { std::slice::from_raw_parts(self.start, piece.len()) };
+        piece
+            .par_chunks_mut(SLICE)
+            .zip(memory.par_chunks(SLICE))
+            .for_each(|(to, from)| to.copy_from_slice(from));
+        Ok(())
+    }
+
+    /// Waits for the last copy from or to this buffer.
+    fn wait(&mut self) -> Result<(), RuntimeError> {
+        match self.free.take() {
+            Some(event) => event.synchronize().map_err(failed("cuEventSynchronize")),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a copy that was just given to the stream.
+    fn mark(&mut self, stream: &CudaStream) -> Result<(), RuntimeError> {
+        let flags = Some(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        let event = stream.record_event(flags);
+        self.free = Some(event.map_err(failed("cuEventRecord"))?);
+        Ok(())
+    }
+
     fn send(&mut self, stream: &CudaStream, address: u64, len: usize) -> Result<(), RuntimeError> {
         // SAFETY: the first `len` bytes were just written; they stay until the event below is reached.
         let memory = unsafe { std::slice::from_raw_parts(self.start, len) };
         // SAFETY: the caller vouches that the device range is reserved; see above for the host's.
         unsafe { result::memcpy_htod_async(address, memory, stream.cu_stream()) }
             .map_err(failed("cuMemcpyHtoDAsync"))?;
-        let flags = Some(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
-        self.free = Some(
-            stream
-                .record_event(flags)
-                .map_err(failed("cuEventRecord"))?,
-        );
-        Ok(())
+        self.mark(stream)
     }
 }
 

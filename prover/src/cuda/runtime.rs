@@ -9,7 +9,7 @@ use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Uploads up to this many bytes go straight to the driver.
+/// Copies of up to this many bytes go straight to the driver.
 const SMALL: usize = 64 << 10;
 /// Shared memory that a block may take without being asked for.
 const DEFAULT_SHARED: u32 = 48 << 10;
@@ -130,6 +130,18 @@ impl CudaRuntime {
         &self.device.info
     }
 
+    /// Runs `work` with the stream's page-locked buffers.
+    fn staged<T>(
+        &self,
+        work: impl FnOnce(&mut Staging) -> Result<T, RuntimeError>,
+    ) -> Result<T, RuntimeError> {
+        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *staging {
+            Some(staging) => work(staging),
+            none => work(none.insert(Staging::new(&self.stream)?)),
+        }
+    }
+
     fn bind(&self) -> Result<(), RuntimeError> {
         self.device
             .context
@@ -236,18 +248,16 @@ impl Runtime for CudaRuntime {
             return unsafe { result::memcpy_htod_async(address, data, self.stream.cu_stream()) }
                 .map_err(failed("cuMemcpyHtoDAsync"));
         }
-        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        let staging = match &mut *staging {
-            Some(staging) => staging,
-            none => none.insert(Staging::new(&self.stream)?),
-        };
-        staging.upload(&self.stream, address, data)
+        self.staged(|staging| staging.upload(&self.stream, address, data))
     }
     fn download(&self, address: u64, out: &mut [u8]) -> Result<(), RuntimeError> {
         if out.is_empty() {
             return Ok(());
         }
         self.bind()?;
+        if out.len() > SMALL {
+            return self.staged(|staging| staging.download(&self.stream, address, out));
+        }
         // SAFETY: `out` is not touched until the stream has been waited for.
         unsafe { result::memcpy_dtoh_async(out, address, self.stream.cu_stream()) }
             .map_err(failed("cuMemcpyDtoHAsync"))?;

@@ -1,5 +1,6 @@
 //! A·w and B·w on a device, from a compiled circuit's tables and the compact witness.
 
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -61,14 +62,29 @@ impl DeviceWitness {
     /// # Errors
     /// When the device fails or the arena is too small.
     pub fn upload(arena: &mut Arena, aux: &CompactScalars) -> Result<Self, RuntimeError> {
-        let bits = upload_bitmap(arena, aux.bits())?;
-        let others = upload_bitmap(arena, aux.is_other())?;
-        let values = arena.take::<Fr>(aux.others().len())?;
-        let bytes = bytemuck::cast_slice(casts::from_blst::<Fr>(aux.others()));
+        Self::upload_part(arena, aux, 0..aux.len(), 0..aux.others().len())
+    }
+
+    /// Copies the private variables `range` to the device, which begin at a multiple of 128 and have these
+    /// of the others.
+    ///
+    /// # Errors
+    /// When the device fails or the arena is too small.
+    pub fn upload_part(
+        arena: &mut Arena,
+        aux: &CompactScalars,
+        range: Range<usize>,
+        of_others: Range<usize>,
+    ) -> Result<Self, RuntimeError> {
+        let bits = upload_bitmap(arena, aux.bits(), range.clone())?;
+        let others = upload_bitmap(arena, aux.is_other(), range.clone())?;
+        let values = arena.take::<Fr>(of_others.len())?;
+        let found = &aux.others()[of_others.clone()];
+        let bytes = bytemuck::cast_slice(casts::from_blst::<Fr>(found));
         arena.runtime().upload(values.address(), bytes)?;
         Ok(DeviceWitness {
-            len: aux.len() as u32,
-            others_len: aux.others().len() as u32,
+            len: range.len() as u32,
+            others_len: of_others.len() as u32,
             bits,
             others,
             values: values.read(),
@@ -81,13 +97,17 @@ impl DeviceWitness {
     }
 }
 
-/// A bitmap in groups of 128 bits; the last one is filled with zeros.
+/// Bits of a bitmap from a multiple of 128 on, in groups of 128 bits; the last one is filled with zeros.
 ///
 /// # Errors
 /// When the device fails or the arena is too small.
-pub fn upload_bitmap(arena: &mut Arena, bitmap: &Bitmap) -> Result<Global<[u32; 4]>, RuntimeError> {
-    let array = arena.take::<[u32; 4]>(groups(bitmap.len()))?;
-    copy_bitmap(arena.runtime(), array, bitmap)?;
+pub fn upload_bitmap(
+    arena: &mut Arena,
+    bitmap: &Bitmap,
+    range: Range<usize>,
+) -> Result<Global<[u32; 4]>, RuntimeError> {
+    let array = arena.take::<[u32; 4]>(groups(range.len()))?;
+    copy_bitmap(arena.runtime(), array, bitmap, range)?;
     Ok(array.read())
 }
 
@@ -104,8 +124,9 @@ fn copy_bitmap(
     runtime: &Arc<dyn Runtime>,
     array: GlobalMut<[u32; 4]>,
     bitmap: &Bitmap,
+    range: Range<usize>,
 ) -> Result<(), RuntimeError> {
-    let words = bitmap.words();
+    let words = &bitmap.words()[range.start / 64..range.end.div_ceil(64)];
     runtime.upload(array.address(), bytemuck::cast_slice(words))?;
     if words.len() % 2 == 1 {
         runtime.zero(array.address() + 8 * words.len() as u64, 8)?;
@@ -127,7 +148,7 @@ impl CircuitTables {
         let instances: Vec<InstanceHead> = circuit.instances().iter().map(instance).collect();
         let density = |bitmap: &Bitmap| {
             let buffer = DeviceBuffer::new(runtime, groups(bitmap.len()))?;
-            copy_bitmap(runtime, buffer.global_mut(), bitmap)?;
+            copy_bitmap(runtime, buffer.global_mut(), bitmap, 0..bitmap.len())?;
             Ok(buffer)
         };
         let upload = |terms: Vec<[u32; 2]>| DeviceBuffer::from_slice(runtime, &terms);
@@ -151,6 +172,27 @@ impl CircuitTables {
     /// Whether these are the tables of `circuit`.
     pub fn is_for(&self, circuit: &Arc<CompiledCircuit>) -> bool {
         std::ptr::eq(self.circuit.as_ptr(), Arc::as_ptr(circuit))
+    }
+
+    /// Device memory that the tables of a circuit take.
+    pub fn bytes_for(circuit: &CompiledCircuit) -> u64 {
+        let templates = circuit.templates();
+        let chunks = circuit.instances().iter().map(|instance| {
+            let rows = templates[instance.template as usize].rows;
+            u64::from(rows.div_ceil(CHUNK_ROWS))
+        });
+        let pairs = chunks.sum::<u64>()
+            + (circuit.row_ends().len()
+                + circuit.a_terms().variables.len()
+                + circuit.b_terms().variables.len()) as u64;
+        let heads = u64::from(InstanceHead::BYTES) * circuit.instances().len() as u64
+            + u64::from(TemplateHead::BYTES) * templates.len() as u64;
+        let coefficients = 1 + MAX_POWER as usize + circuit.coefficients().len();
+        8 * pairs
+            + heads
+            + 4 * circuit.outside().len() as u64
+            + u64::from(Fr::BYTES) * coefficients as u64
+            + 2 * 16 * groups(circuit.shape().aux) as u64
     }
 
     /// Device memory that the tables take.
@@ -180,7 +222,7 @@ impl CircuitTables {
         let mark = arena.mark();
         let ranks = ranks(arena, witness)?;
         let input_values = arena.take::<Fr>(inputs.len())?;
-        let runtime = &self.runtime;
+        let runtime = arena.runtime();
         let bytes: &[u8] = bytemuck::cast_slice(casts::from_blst::<Fr>(inputs));
         runtime.upload(input_values.address(), bytes)?;
         let count = self.chunks.len() as u32;

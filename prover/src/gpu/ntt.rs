@@ -84,6 +84,22 @@ impl Layout {
         Layout { tile, direct: 20 }
     }
 
+    /// How a pass of `stages` stages over blocks of 2^`block` elements sees them.
+    fn columns(self, block: u32, stages: u32) -> Columns {
+        let distance = block - stages;
+        let near = if distance == 0 || block <= self.direct {
+            distance
+        } else {
+            (self.tile - stages).max((distance / 2).saturating_sub(1))
+        };
+        Columns {
+            tile: self.tile,
+            stages,
+            distance,
+            near,
+        }
+    }
+
     /// Numbers of stages of the passes: as few passes as possible, as equal as possible.
     fn split(self, log2: u32) -> impl Iterator<Item = u32> {
         let passes = log2.div_ceil(self.tile);
@@ -237,6 +253,32 @@ impl Transform {
             coset,
             tables,
         })
+    }
+
+    /// Device memory that the tables of such a transform take.
+    pub fn table_bytes(log2: u32, at: At) -> u64 {
+        let entry = u64::from(FixedFr::BYTES);
+        if log2 <= SMALL_LOG2 {
+            return entry * ((1 << log2.saturating_sub(1)) + (1 << log2));
+        }
+        let layout = Layout::of(log2);
+        let mut start = 0;
+        let entries = layout.split(log2).map(|stages| {
+            let columns = layout.columns(log2 - start, stages);
+            start += stages;
+            let near = if at == At::OddRoots || columns.distance > 0 {
+                columns.near_len()
+            } else {
+                return 0;
+            };
+            let far = if columns.near < columns.distance {
+                columns.far_len()
+            } else {
+                0
+            };
+            u64::from(near) + u64::from(far)
+        });
+        entry * (entries.sum::<u64>() + (1 << ROOTS_LOG2))
     }
 
     /// Natural order in `from`, bit-reversed order in `to`; they may be the same array.
@@ -443,19 +485,9 @@ fn passes(
 ) -> Result<Vec<Pass>, TransformError> {
     let mut start = 0;
     let mut pass = |stages: u32| {
-        let (block, distance) = (log2 - start, log2 - start - stages);
-        let near = if distance == 0 || block <= layout.direct {
-            distance
-        } else {
-            (layout.tile - stages).max((distance / 2).saturating_sub(1))
-        };
-        let columns = Columns {
-            tile: layout.tile,
-            stages,
-            distance,
-            near,
-        };
-        let last = distance == 0;
+        let block = log2 - start;
+        let columns = layout.columns(block, stages);
+        let last = columns.distance == 0;
         let scale = if last { scale } else { Scalar::ONE };
         let twiddles = (coset || !last)
             .then(|| Twiddles::new(runtime, columns, block, direction, coset, scale))

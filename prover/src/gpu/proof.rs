@@ -1,112 +1,80 @@
-//! The quotient and the multi-scalar multiplications of one proof on a device.
+//! The quotient and the multi-scalar multiplications of one proof on a device, as a [`Plan`] says.
 
-use std::{error::Error, sync::Arc, thread};
+use std::error::Error;
+use std::thread;
 
 use blstrs::{G1Projective, G2Projective, Scalar};
-use cuzk_circuit::{Assignment, Bitmap};
-use cuzk_field::{Fr, G1, G2, casts};
-use cuzk_kernels::runtime::{Arena, Runtime, RuntimeError};
+use bytemuck::Pod;
+use cuzk_circuit::Assignment;
+use cuzk_field::{Affine, Fr, G1, casts};
+use cuzk_kernels::runtime::{Arena, RuntimeError};
 use cuzk_kernels::{Element, Global, GlobalMut};
+use group::Group;
 use rayon::prelude::*;
 
-use super::evaluate::{CircuitTables, DeviceWitness, bitmap_bytes, upload_bitmap};
-use super::msm::{
-    Bitmaps, GpuCurve, MsmError, Plan, Scalars, Selection, Sorted, sum_of_points,
-    sum_of_points_bytes,
-};
+use super::clock::Clock;
+use super::evaluate::{CircuitTables, DeviceWitness};
+use super::lane::{Lane, Tables};
+use super::msm::{GpuCurve, MsmError, Plan as SumPlan, Scalars, Sorted};
+use super::parts::{HostArrays, PartedQuotient};
+use super::plan::{BaseSet, BaseSets, Blocks, Plan};
 use super::quotient::Quotient;
 use super::resident::Resident;
-use crate::{Params, Points, Sums, backend::Job, msm, timeline::Span};
+use super::stage::{Bases, Slice};
+use super::variables::OfVariables;
+use crate::{Points, Sums, backend::Job, msm, timeline::Span};
 
-/// The plans of a proof's sums and the device memory that they take at most at once.
-pub struct Needs {
-    h: Plan,
-    others: Plan,
-    /// Bytes of the arena.
-    pub bytes: u64,
+/// Whatever ends a proof.
+pub type AnyError = Box<dyn Error + Send + Sync>;
+
+/// What a proof is made from.
+#[derive(Clone, Copy)]
+pub struct Work<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// How.
+    pub plan: &'a Plan,
+    /// The counts of the private variables that the plan was made for.
+    pub blocks: &'a Blocks,
+    /// The base sets on the device.
+    pub resident: &'a Resident,
+    /// The tables of the job's compiled circuit, if A and B are evaluated on the device.
+    pub circuit: Option<&'a CircuitTables>,
 }
 
-impl Needs {
-    /// Plans a proof within `room` bytes.
+impl Work<'_> {
+    /// Computes all sums of a proof.
     ///
     /// # Errors
-    /// When it does not fit.
-    pub fn new(
-        params: &Params,
-        assignment: &Assignment,
-        multiprocessors: u32,
-        room: u64,
-    ) -> Result<Self, MsmError> {
-        let counts = params.counts();
-        let aux = &assignment.witness.aux;
-        let (len, others) = (aux.len() as u32, aux.others().len());
-        let kept = DeviceWitness::bytes(aux.len(), others);
-        let domain = kept + 3 * Arena::bytes::<Fr>(counts.h + 1);
-        let evaluation = CircuitTables::scratch_bytes(aux.len(), counts.inputs);
-        let selection = kept + bitmap_bytes(aux.len()) + Selection::bytes(len, others as u32);
-        let left = |taken: u64| {
-            room.checked_sub(taken).ok_or(MsmError::Memory {
-                needed: taken,
-                limit: room,
-            })
+    /// When the device fails, or nobody waits for the proof any more.
+    pub fn sums(self, lane: &mut Lane, span: &Span) -> Result<Sums, AnyError> {
+        // Of what stays on the device only the few points of the inputs are needed here.
+        let points = match self.plan.resident == BaseSets::ALL {
+            true => self.job.params.input_points()?,
+            false => self.job.params.decode(crate::SubgroupCheck::Full)?,
         };
-        let h = Plan::new::<G1>(counts.h, multiprocessors, left(domain)?)?;
-        let others = Plan::new::<G2>(others, multiprocessors, left(selection)?)?;
-        let ones = aux.bits().count_ones() as u32;
-        let adding = match ones {
-            0 => 0,
-            _ => sum_of_points_bytes::<G1>(ones, multiprocessors)
-                .max(sum_of_points_bytes::<G2>(ones, multiprocessors)),
-        };
-        let values = (others.kept_bytes() + adding)
-            .max(others.bytes::<G1>())
-            .max(others.bytes::<G2>());
-        let bytes = (domain + h.bytes::<G1>().max(evaluation)).max(selection + values);
-        if bytes > room {
-            return Err(MsmError::Memory {
-                needed: bytes,
-                limit: room,
-            });
-        }
-        Ok(Needs { h, others, bytes })
+        let assignment = &self.job.assignment;
+        thread::scope(|scope| {
+            // The few inputs are summed on the host while the device works.
+            let inputs = scope.spawn(|| Inputs::sum(points, assignment));
+            let clock = Clock::start(lane.runtime(), span.timeline())?;
+            let on = OnDevice {
+                work: self,
+                points,
+                clock: &clock,
+                span,
+            };
+            let mut sums = on.sums(lane)?;
+            clock.finish()?;
+            let inputs = inputs
+                .join()
+                .map_err(|panic| crate::backend::panic_message(&*panic))?;
+            sums.a += inputs.a;
+            sums.b_g1 += inputs.b_g1;
+            sums.b_g2 += inputs.b_g2;
+            Ok(sums)
+        })
     }
-}
-
-/// What stays on the device from one proof of a circuit to the next.
-#[derive(Clone, Copy)]
-pub struct Kept<'k> {
-    /// The parameters.
-    pub resident: &'k Resident,
-    /// The tables of the job's compiled circuit.
-    pub tables: Option<&'k CircuitTables>,
-    /// The quotient's.
-    pub quotient: &'k Quotient,
-}
-
-/// Computes all sums of a proof.
-///
-/// # Errors
-/// When the device fails, or nobody waits for the proof any more.
-pub fn sums(
-    job: &Job,
-    needs: &Needs,
-    kept: Kept<'_>,
-    arena: &mut Arena,
-    span: &Span,
-) -> Result<Sums, Box<dyn Error + Send + Sync>> {
-    let points = job.params.input_points()?;
-    thread::scope(|scope| {
-        // The few inputs are summed on the host while the device works.
-        let inputs = scope.spawn(|| Inputs::sum(points, &job.assignment));
-        let mut sums = device_sums(job, needs, kept, arena, span)?;
-        let inputs = inputs
-            .join()
-            .map_err(|panic| crate::backend::panic_message(&*panic))?;
-        sums.a += inputs.a;
-        sums.b_g1 += inputs.b_g1;
-        sums.b_g2 += inputs.b_g2;
-        Ok(sums)
-    })
 }
 
 /// The inputs' part of the sums that they take part in.
@@ -148,128 +116,287 @@ where
         .sum()
 }
 
-/// The sums over h and over the private variables.
-fn device_sums(
-    job: &Job,
-    needs: &Needs,
-    kept: Kept<'_>,
-    arena: &mut Arena,
-    span: &Span,
-) -> Result<Sums, Box<dyn Error + Send + Sync>> {
-    let Kept {
-        resident, tables, ..
-    } = kept;
-    let Assignment {
-        witness, densities, ..
-    } = &job.assignment;
-    let part = span.child("upload witness");
-    let aux = DeviceWitness::upload(arena, &witness.aux)?;
-    part.note(
-        "bytes",
-        DeviceWitness::bytes(witness.aux.len(), witness.aux.others().len()),
-    );
-    drop(part);
-    let mark = arena.mark();
-    let h = sum_h(job, needs, kept, aux, arena, span)?;
-    arena.rewind(mark);
-    let density = |resident: fn(&CircuitTables) -> Global<[u32; 4]>, host| match tables {
-        Some(tables) => Density::OnDevice(resident(tables)),
-        None => Density::OnHost(host),
-    };
-    let a_density = density(|tables| tables.a_aux.global(), &densities.a_aux);
-    let b_density = density(|tables| tables.b_aux.global(), &densities.b_aux);
-
-    job.cancelled.check()?;
-    let part = span.child("msm l");
-    let l = selected(arena, needs, aux, Density::All, |arena, selected| {
-        selected.sum::<G1>(arena, resident.l.global())
-    })?;
-    drop(part);
-
-    job.cancelled.check()?;
-    let part = span.child("msm a");
-    let inputs = witness.inputs.len();
-    let a = selected(arena, needs, aux, a_density, |arena, selected| {
-        selected.sum::<G1>(arena, resident.a.global().offset(inputs))
-    })?;
-    drop(part);
-
-    job.cancelled.check()?;
-    let part = span.child("msm b");
-    let dense = densities.b_inputs.count_ones();
-    let (b_g1, b_g2): (G1Projective, G2Projective) =
-        selected(arena, needs, aux, b_density, |arena, selected| {
-            let in_g1 = part.time("g1", || {
-                selected.sum::<G1>(arena, resident.b_g1.global().offset(dense))
-            })?;
-            let in_g2 = part.time("g2", || {
-                selected.sum::<G2>(arena, resident.b_g2.global().offset(dense))
-            })?;
-            Ok((in_g1, in_g2))
-        })?;
-    drop(part);
-    Ok(Sums {
-        h,
-        l,
-        a,
-        b_g1,
-        b_g2,
-    })
+/// The device's part of a proof.
+#[derive(Clone, Copy)]
+pub struct OnDevice<'a> {
+    pub(super) work: Work<'a>,
+    pub(super) points: &'a Points,
+    pub(super) clock: &'a Clock,
+    pub(super) span: &'a Span,
 }
 
-/// The quotient, and its sum with h.
-fn sum_h(
-    job: &Job,
-    needs: &Needs,
-    kept: Kept<'_>,
-    aux: DeviceWitness,
-    arena: &mut Arena,
-    span: &Span,
-) -> Result<G1Projective, Box<dyn Error + Send + Sync>> {
-    let Kept {
-        resident,
-        tables,
-        quotient,
-    } = kept;
-    job.cancelled.check()?;
-    let n = 1usize << quotient.log2();
-    let runtime = arena.runtime().clone();
-    let [a, b, c] = [arena.take::<Fr>(n)?, arena.take(n)?, arena.take(n)?];
-    match tables {
-        Some(tables) => {
-            let _part = span.child("evaluate");
-            let inputs = &job.assignment.witness.inputs;
-            tables.run(arena, inputs, aux, [a, b], n)?;
-        }
-        None => {
-            let part = span.child("upload a and b");
-            padded(&runtime, &job.assignment.a, a, n)?;
-            padded(&runtime, &job.assignment.b, b, n)?;
-            part.note("bytes", 64 * n as u64);
-        }
+impl OnDevice<'_> {
+    fn sums(self, lane: &mut Lane) -> Result<Sums, AnyError> {
+        let (tables, arena, host) = lane.parts()?;
+        arena.reset();
+        let keeps = self.work.plan.keeps_witness;
+        let witness = keeps.then(|| self.upload_all(arena)).transpose()?;
+        let mark = arena.mark();
+        let h = self.sum_h(tables, arena, host, witness)?;
+        arena.rewind(mark);
+        let OfVariables { l, a, b_g1, b_g2 } = self.sum_variables(arena, witness)?;
+        Ok(Sums {
+            h,
+            l,
+            a,
+            b_g1,
+            b_g2,
+        })
     }
-    let part = span.child("quotient");
-    quotient.run(a, b, c)?;
-    runtime.synchronize()?;
-    drop(part);
-    job.cancelled.check()?;
-    let part = span.child("msm h");
-    part.note("points", resident.h.len() as u64);
-    let scalars = Scalars {
-        values: b.read(),
-        map: None,
-    };
-    let sorted = part.time("sort", || Sorted::new(arena, &needs.h, scalars))?;
-    Ok(part.time("sum", || sorted.sum::<G1>(arena, resident.h.global()))?)
+
+    /// The quotient, and its sum with h.
+    fn sum_h(
+        self,
+        tables: &Tables,
+        arena: &mut Arena,
+        host: &mut HostArrays,
+        witness: Option<DeviceWitness>,
+    ) -> Result<G1Projective, AnyError> {
+        let plan = &self.work.plan.h;
+        let stage = Arena::bytes::<Affine<G1>>(plan.piece);
+        thread::scope(|scope| {
+            let mut bases = Bases::start(scope, arena, self.h_slices(), stage)?;
+            match tables {
+                Tables::Whole(quotient) => {
+                    let h = self.quotient(quotient, arena, witness)?;
+                    let points = self.work.job.params.counts().h;
+                    Ok(self.sum_h_pieces(
+                        arena,
+                        h.read(),
+                        Run {
+                            first: 0,
+                            step: 1,
+                            len: points,
+                        },
+                        &mut bases,
+                    )?)
+                }
+                Tables::Parted(quotient) => self.parted_quotient(quotient, arena, host, &mut bases),
+            }
+        })
+    }
+
+    /// What has to be brought to the device for the sum over h, in order.
+    fn h_slices(&self) -> Vec<Slice<'_>> {
+        if self.work.plan.resident.contains(BaseSet::H) {
+            return Vec::new();
+        }
+        let (plan, h) = (&self.work.plan.h, self.h());
+        let pieces = self
+            .h_runs()
+            .into_iter()
+            .flat_map(|run| run.pieces(plan.piece));
+        pieces
+            .map(|run| Slice::new(h, run.first, run.step, run.len))
+            .collect()
+    }
+
+    fn h(&self) -> &[Affine<G1>] {
+        casts::from_blst(&self.points.h)
+    }
+
+    /// The coefficients of the quotient part by part.
+    fn h_runs(&self) -> Vec<Run> {
+        let (rows, points) = (self.work.plan.h.rows, self.work.job.params.counts().h);
+        let step = 1usize << rows;
+        (0..step)
+            .map(|part| {
+                let first = if rows == 0 {
+                    0
+                } else {
+                    part.reverse_bits() >> (usize::BITS - rows)
+                };
+                // The last coefficient of the domain has no point and is zero.
+                Run {
+                    first,
+                    step,
+                    len: (points - first).div_ceil(step),
+                }
+            })
+            .collect()
+    }
+
+    /// The quotient's coefficients in natural order; they stay taken from the arena.
+    fn quotient(
+        self,
+        quotient: &Quotient,
+        arena: &mut Arena,
+        witness: Option<DeviceWitness>,
+    ) -> Result<GlobalMut<Fr>, AnyError> {
+        self.work.job.cancelled.check()?;
+        let n = 1usize << quotient.log2();
+        let b = arena.take::<Fr>(n)?;
+        let mark = arena.mark();
+        let a = arena.take::<Fr>(n)?;
+        self.evaluations(arena, [a, b], n, witness)?;
+        let c = arena.take::<Fr>(n)?;
+        let part = self.span.child("quotient");
+        self.clock.time(&part, "device", || quotient.run(a, b, c))?;
+        arena.runtime().synchronize()?;
+        arena.rewind(mark);
+        Ok(b)
+    }
+
+    /// Fills `a` and `b` with A·w and B·w.
+    fn evaluations(
+        self,
+        arena: &mut Arena,
+        [a, b]: [GlobalMut<Fr>; 2],
+        n: usize,
+        witness: Option<DeviceWitness>,
+    ) -> Result<(), AnyError> {
+        let assignment = &self.work.job.assignment;
+        let Some(tables) = self.work.circuit else {
+            let part = self.span.child("upload a and b");
+            part.note("bytes", 64 * n as u64);
+            self.clock.time(&part, "device", || {
+                padded(arena, a, &assignment.a, n)?;
+                padded(arena, b, &assignment.b, n)
+            })?;
+            return Ok(());
+        };
+        let mark = arena.mark();
+        let witness = match witness {
+            Some(witness) => witness,
+            None => self.upload_all(arena)?,
+        };
+        let part = self.span.child("evaluate");
+        let inputs = &assignment.witness.inputs;
+        self.clock.time(&part, "device", || {
+            tables.run(arena, inputs, witness, [a, b], n)
+        })?;
+        arena.rewind(mark);
+        Ok(())
+    }
+
+    /// The quotient in parts, each with its share of the sum.
+    fn parted_quotient(
+        self,
+        quotient: &PartedQuotient,
+        arena: &mut Arena,
+        host: &mut HostArrays,
+        bases: &mut Bases,
+    ) -> Result<G1Projective, AnyError> {
+        let job = self.work.job;
+        let sources = [&job.assignment.a[..], &job.assignment.b[..]];
+        let part = self.span.child("quotient in parts");
+        part.note("parts", 1 << quotient.size().1);
+        self.clock.time(&part, "device", || {
+            let columns = self.work.plan.h.columns;
+            quotient.walk(arena, sources, host, columns, || {
+                Ok::<_, AnyError>(job.cancelled.check()?)
+            })
+        })?;
+        drop(part);
+        let mut sum = G1Projective::identity();
+        for (number, run) in self.h_runs().into_iter().enumerate() {
+            job.cancelled.check()?;
+            let mark = arena.mark();
+            let part = self.span.child("quotient of a part");
+            let h = self
+                .clock
+                .time(&part, "device", || quotient.part(arena, host, number))?;
+            drop(part);
+            sum += self.sum_h_pieces(arena, h.read(), run, bases)?;
+            arena.rewind(mark);
+        }
+        Ok(sum)
+    }
+
+    /// Σ h_i · base over the coefficients of one run, which lie on the device one after the other.
+    fn sum_h_pieces(
+        self,
+        arena: &mut Arena,
+        values: Global<Fr>,
+        run: Run,
+        bases: &mut Bases,
+    ) -> Result<G1Projective, AnyError> {
+        let mut sum = G1Projective::identity();
+        let mut done = 0;
+        for piece in run.pieces(self.work.plan.h.piece) {
+            self.work.job.cancelled.check()?;
+            let part = self.span.child("msm h");
+            part.note("points", piece.len as u64);
+            let mark = arena.mark();
+            let values = values.offset(done);
+            sum += self.clock.time(&part, "device", || {
+                self.sum_h_piece(arena, values, piece, bases, &part)
+            })?;
+            arena.rewind(mark);
+            done += piece.len;
+        }
+        Ok(sum)
+    }
+
+    fn sum_h_piece(
+        self,
+        arena: &mut Arena,
+        values: Global<Fr>,
+        piece: Run,
+        bases: &mut Bases,
+        part: &Span,
+    ) -> Result<G1Projective, MsmError> {
+        let resident = self.work.resident.h.as_ref();
+        let (points, map) = match resident {
+            Some(h) if piece.step == 1 => (h.global().offset(piece.first), None),
+            Some(h) => (h.global(), Some(upload(arena, &piece.indices())?)),
+            None => (bases.next()?, None),
+        };
+        let plan = self.sum_plan::<G1>(arena, piece.len, self.work.plan.h.bits)?;
+        let scalars = Scalars { values, map };
+        let sorted = part.time("sort", || Sorted::new(arena, &plan, scalars))?;
+        part.time("sum", || sorted.sum::<G1>(arena, points))
+    }
+
+    /// The plan of a sum within what is left of the arena.
+    pub(super) fn sum_plan<C: GpuCurve>(
+        self,
+        arena: &Arena,
+        points: usize,
+        bits: u32,
+    ) -> Result<SumPlan, MsmError> {
+        SumPlan::with_bits::<C>(
+            points,
+            bits,
+            arena.runtime().multiprocessors(),
+            arena.left(),
+        )
+    }
 }
 
-/// Copies `values` to `array`, and zeros up to `n` elements.
+/// Every `step`th coefficient from `first` on.
+#[derive(Clone, Copy)]
+struct Run {
+    first: usize,
+    step: usize,
+    len: usize,
+}
+
+impl Run {
+    /// Runs of at most `len` coefficients, one after the other.
+    fn pieces(self, len: usize) -> impl Iterator<Item = Run> {
+        (0..self.len).step_by(len.max(1)).map(move |done| Run {
+            first: self.first + done * self.step,
+            step: self.step,
+            len: len.min(self.len - done),
+        })
+    }
+
+    /// The coefficients' numbers.
+    fn indices(self) -> Vec<u32> {
+        let number = |i: usize| (self.first + i * self.step) as u32;
+        (0..self.len).into_par_iter().map(number).collect()
+    }
+}
+
+/// Fills `array` with `values` and zeros up to `n` elements.
 fn padded(
-    runtime: &Arc<dyn Runtime>,
-    values: &[Scalar],
+    arena: &Arena,
     array: GlobalMut<Fr>,
+    values: &[Scalar],
     n: usize,
 ) -> Result<(), RuntimeError> {
+    let runtime = arena.runtime();
     runtime.upload(
         array.address(),
         bytemuck::cast_slice(casts::from_blst::<Fr>(values)),
@@ -284,59 +411,17 @@ fn padded(
     Ok(())
 }
 
-/// Which private variables have a base.
-#[derive(Clone, Copy)]
-enum Density<'d> {
-    All,
-    OnHost(&'d Bitmap),
-    OnDevice(Global<[u32; 4]>),
-}
-
-/// Runs `work` on the private variables that have a base.
-fn selected<T>(
+/// A copy of `values` in the arena.
+///
+/// # Errors
+/// When the device fails or the arena is full.
+pub fn upload<T: Element + Pod>(
     arena: &mut Arena,
-    needs: &Needs,
-    aux: DeviceWitness,
-    density: Density<'_>,
-    work: impl FnOnce(&mut Arena, &Selected) -> Result<T, MsmError>,
-) -> Result<T, MsmError> {
-    let mark = arena.mark();
-    let density = match density {
-        Density::All => None,
-        Density::OnHost(bitmap) => Some(upload_bitmap(arena, bitmap)?),
-        Density::OnDevice(bitmap) => Some(bitmap),
-    };
-    let bitmaps = Bitmaps {
-        len: aux.len,
-        bits: aux.bits,
-        others: aux.others,
-        density,
-    };
-    let selection = Selection::new(arena, bitmaps, aux.others_len)?;
-    let scalars = Scalars {
-        values: aux.values,
-        map: Some(selection.map.read()),
-    };
-    let sorted = Sorted::new(arena, &needs.others, scalars)?;
-    let outcome = work(arena, &Selected { selection, sorted });
-    arena.rewind(mark);
-    outcome
-}
-
-/// Ones and others with the numbers of their bases, sorted once for all base sets.
-struct Selected {
-    selection: Selection,
-    sorted: Sorted,
-}
-
-impl Selected {
-    fn sum<C: GpuCurve>(
-        &self,
-        arena: &mut Arena,
-        bases: Global<cuzk_field::Affine<C>>,
-    ) -> Result<C::Host, MsmError> {
-        let (ones, count) = (self.selection.ones.read(), self.selection.ones_len);
-        let ones = sum_of_points::<C>(arena, ones, count, bases)?;
-        Ok(ones + self.sorted.sum::<C>(arena, bases)?)
-    }
+    values: &[T],
+) -> Result<Global<T>, RuntimeError> {
+    let array = arena.take::<T>(values.len())?;
+    arena
+        .runtime()
+        .upload(array.address(), bytemuck::cast_slice(values))?;
+    Ok(array.read())
 }

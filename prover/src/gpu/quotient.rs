@@ -18,6 +18,11 @@ use ff::{Field, PrimeField};
 use super::ntt::{At, Direction, Transform, TransformError};
 use super::twiddles::fixed;
 
+/// Device memory that the tables for a domain of 2^`log2` points take.
+pub fn table_bytes(log2: u32) -> u64 {
+    Transform::table_bytes(log2, At::Roots) + 2 * Transform::table_bytes(log2, At::OddRoots)
+}
+
 /// The quotient of systems on a domain of one size.
 pub struct Quotient {
     runtime: Arc<dyn Runtime>,

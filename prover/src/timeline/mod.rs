@@ -27,6 +27,9 @@ mod trace;
 
 pub use report::{Report, ReportRow};
 
+/// The track of spans that a device's events measured.
+pub const DEVICE_TRACK: &str = "device";
+
 /// Names a span of one timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpanId(usize);

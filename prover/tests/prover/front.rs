@@ -15,8 +15,8 @@ use cuzk_circuit::{
     testing::RandomCircuit, witness,
 };
 use cuzk_prover::{
-    Backend, Cancel, Device, DeviceError, Job, Output, Params, ProveError, Prover, Running,
-    create_proof_batch, timeline::Timeline,
+    Backend, Cancel, Device, DeviceError, Failed, Job, Maker, Output, Params, ProveError, Prover,
+    Running, create_proof_batch, timeline::Timeline,
 };
 use ff::Field;
 
@@ -236,6 +236,14 @@ fn the_timeline_explains_a_proof() {
     assert!(cpu.unexplained.unwrap() < 0.2 * cpu.wall + 0.05, "{report}");
 }
 
+/// The only device of a scripted back end.
+fn scripted() -> Maker {
+    Maker {
+        name: "scripted".to_owned(),
+        number: 0,
+    }
+}
+
 /// A back end that hands a job to a function when it is finished.
 struct Scripted<F>(F);
 
@@ -243,23 +251,23 @@ struct ScriptedRun<F>(F, Job);
 
 impl<F> Backend for Scripted<F>
 where
-    F: Fn(Job) -> Result<Output, ProveError> + Clone + Send + Sync + 'static,
+    F: Fn(Job) -> Result<Output, Box<Failed>> + Clone + Send + Sync + 'static,
 {
     fn describe(&self) -> String {
         "scripted".to_owned()
     }
 
-    fn start(&self, job: Job) -> Result<Box<dyn Running>, ProveError> {
+    fn start(&self, job: Job) -> Result<Box<dyn Running>, Box<Failed>> {
         Ok(Box::new(ScriptedRun(self.0.clone(), job)))
     }
 }
 
-impl<F: Fn(Job) -> Result<Output, ProveError> + Send> Running for ScriptedRun<F> {
+impl<F: Fn(Job) -> Result<Output, Box<Failed>> + Send> Running for ScriptedRun<F> {
     fn is_finished(&self) -> bool {
         true
     }
 
-    fn finish(self: Box<Self>) -> Result<Output, ProveError> {
+    fn finish(self: Box<Self>) -> Result<Output, Box<Failed>> {
         (self.0)(self.1)
     }
 }
@@ -271,12 +279,58 @@ fn a_wrong_proof_of_a_back_end_never_leaves_the_prover() {
         proof.c = -proof.c;
         Ok(Output {
             proof,
+            maker: scripted(),
             assignment: job.assignment,
         })
     });
     let prover = Prover::with_backend(wrong);
     let outcome = prover.prove_random(&example().params, example().assignment(), &mut rng(1));
     assert!(matches!(outcome, Err(ProveError::Invalid { backend }) if backend == "scripted"));
+}
+
+#[test]
+fn a_proof_that_panics_on_a_device_is_made_on_the_cpu() {
+    let failing = Scripted(|job: Job| {
+        Err(Box::new(Failed {
+            error: ProveError::WorkerPanicked {
+                backend: "scripted".to_owned(),
+                message: "oh".to_owned(),
+            },
+            maker: Some(scripted()),
+            assignment: Some(job.assignment),
+        }))
+    });
+    let start = |job: &Job| job.avoid.contains(&0);
+    let prover = Prover::with_backend(Avoidable(failing, start));
+    let finished = prover
+        .prove_random(&example().params, example().assignment(), &mut rng(1))
+        .unwrap();
+    assert_eq!(finished.retries.len(), 1);
+    assert_eq!(finished.retries[0].backend, "scripted");
+    assert!(finished.retries[0].reason.contains("oh"));
+    assert!(finished.backend.starts_with("cpu"), "{}", finished.backend);
+    let report = finished.timeline.report();
+    assert!(
+        report.rows.iter().any(|row| row.name == "retry"),
+        "{report}"
+    );
+}
+
+/// A back end that has no device for some jobs.
+struct Avoidable<B>(B, fn(&Job) -> bool);
+
+impl<B: Backend> Backend for Avoidable<B> {
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
+    fn start(&self, job: Job) -> Result<Box<dyn Running>, Box<Failed>> {
+        if (self.1)(&job) {
+            let backend = self.describe();
+            return Err(Failed::before(job, ProveError::NoDevice { backend }));
+        }
+        self.0.start(job)
+    }
 }
 
 #[test]
@@ -292,6 +346,7 @@ fn a_back_end_may_add_its_own_spans() {
         );
         Ok(Output {
             proof: example().proof,
+            maker: scripted(),
             assignment: job.assignment,
         })
     });
@@ -310,7 +365,7 @@ impl Backend for Patient {
         "patient".to_owned()
     }
 
-    fn start(&self, job: Job) -> Result<Box<dyn Running>, ProveError> {
+    fn start(&self, job: Job) -> Result<Box<dyn Running>, Box<Failed>> {
         let stopped = Arc::clone(&self.0);
         let cancelled: Cancel = job.cancelled;
         thread::spawn(move || {
@@ -330,8 +385,8 @@ impl Running for Never {
         false
     }
 
-    fn finish(self: Box<Self>) -> Result<Output, ProveError> {
-        Err(ProveError::Cancelled)
+    fn finish(self: Box<Self>) -> Result<Output, Box<Failed>> {
+        Err(ProveError::Cancelled.into())
     }
 }
 

@@ -65,10 +65,19 @@ pub fn cpu_time() -> Duration {
     )
 }
 
+/// Memory that the process has resident, in bytes, as the system tells it.
+pub fn resident() -> Option<u64> {
+    status("VmRSS:")
+}
+
 /// The most memory that the process ever had resident, in bytes, as the system tells it.
 pub fn peak_resident() -> Option<u64> {
+    status("VmHWM:")
+}
+
+fn status(field: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    let line = status.lines().find(|l| l.starts_with(field))?;
     let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kibibytes * 1024)
 }

@@ -8,7 +8,7 @@ use blstrs::Scalar;
 use cuzk_circuit::{Assignment, CompiledCircuit};
 use cuzk_filecoin::{Request, WitnessPath};
 use cuzk_prover::timeline::{Span, Timeline};
-use cuzk_prover::{Params, PendingProof, Prover};
+use cuzk_prover::{Params, PendingProof, Prover, Retry};
 use ff::Field;
 use rand_core::OsRng;
 use serde_json::json;
@@ -31,7 +31,7 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
     if production && !arguments.allow_test_parameters && id.has_test_params(&dir)? {
         return Err(Error::TestParameters { circuit: id, dir });
     }
-    let prover = Prover::new(arguments.device.clone())?;
+    let prover = Prover::with_memory_limit(arguments.device.clone(), arguments.memory.vram_limit)?;
 
     progress.now(format!("opening the parameters of {id}"));
     let params = {
@@ -53,6 +53,8 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         circuit: circuit.as_ref(),
         witness: None,
         timeline: &timeline,
+        plan: arguments.plan.then_some(output),
+        retries: Vec::new(),
     };
     let proofs = work.all(|k| {
         progress.now(format!(
@@ -70,6 +72,7 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         }
         bytes
     };
+    let retries = std::mem::take(&mut work.retries);
     let release = timeline.span("release");
     drop((params, request));
     drop(release);
@@ -80,7 +83,9 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
     let report = timeline.report();
     let value = json!({
         "circuit": id.to_string(), "partitions": proofs.len(), "proof_bytes": bytes.len(),
-        "backend": prover.backend(), "timeline": report.rows,
+        "backend": prover.backend(),
+        "retries": retries.iter().map(|r| json!({"backend": r.backend, "reason": r.reason})).collect::<Vec<_>>(),
+        "timeline": report.rows,
         "synthesis": synthesis.path, "witness": synthesis.witness, "recording": recording.is_some(),
         "proof": arguments.out.is_none().then(|| hex(&bytes)),
     });
@@ -88,8 +93,17 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         .out
         .as_ref()
         .map_or_else(|| hex(&bytes), |p| p.display().to_string());
+    let again: String = retries
+        .iter()
+        .map(|retry| {
+            format!(
+                "made again elsewhere: {}: {}\n",
+                retry.backend, retry.reason
+            )
+        })
+        .collect();
     let text = format!(
-        "{report}\nproved {id} on {}, {}: {} bytes, verified\n{target}",
+        "{report}\n{again}proved {id} on {}, {}: {} bytes, verified\n{target}",
         prover.backend(),
         synthesis.text(),
         bytes.len()
@@ -131,6 +145,10 @@ struct Work<'a> {
     /// What made the last witness, where it was made alone.
     witness: Option<WitnessPath>,
     timeline: &'a Timeline,
+    /// Where the plan is told before the first proof.
+    plan: Option<&'a Output>,
+    /// Attempts that failed.
+    retries: Vec<Retry>,
 }
 
 impl Work<'_> {
@@ -147,7 +165,14 @@ impl Work<'_> {
             if let Some(previous) = pending.take() {
                 let finished = previous.finish()?;
                 proofs.push(finished.proof.to_bytes());
+                self.retries.extend(finished.retries);
                 arena = finished.assignment;
+            }
+            if let Some(output) = self.plan.take() {
+                let circuit = self.circuit.map(|circuit| &**circuit);
+                for (device, plan) in self.prover.plans(self.params, &assignment, circuit)? {
+                    output.note(&format!("{device}\n{plan}\n"));
+                }
             }
             let (r, s) = (Field::random(OsRng), Field::random(OsRng));
             pending = Some(self.start(assignment, r, s)?);
@@ -155,6 +180,7 @@ impl Work<'_> {
         if let Some(last) = pending {
             let finished = last.finish()?;
             proofs.push(finished.proof.to_bytes());
+            self.retries.extend(finished.retries);
             self.timeline.span("release").free(finished.assignment);
         }
         Ok(proofs)

@@ -14,7 +14,9 @@ mod sorted;
 pub use curve::{GpuCurve, Pairs};
 pub use lists::{Lists, State};
 pub use plan::{MAX_BITS, MIN_BITS, Plan};
-pub use selected::{Bitmaps, Selection, sum_of_points, sum_of_points_bytes};
+pub use selected::{
+    Bitmaps, Selection, ones_per_sum, sum_of_ones, sum_of_points, sum_of_points_bytes,
+};
 pub use sorted::{Scalars, Sorted};
 
 use bytemuck::Pod;

@@ -131,6 +131,13 @@ impl Plan {
         }
     }
 
+    /// Estimated time of sorting and one sum, in additions that the device makes meanwhile.
+    pub fn additions(&self) -> f64 {
+        let groups = f64::from(self.windows().div_ceil(self.sum_windows));
+        let points = self.points as usize;
+        adding(points, self.bits) + groups * rounds(points, self.bits) * ROUND_COST
+    }
+
     /// Number of windows.
     pub fn windows(&self) -> u32 {
         windows(self.bits)
@@ -238,8 +245,19 @@ impl Plan {
     }
 }
 
-/// Estimated time in additions.
+/// Estimated time in additions, all windows summed together.
 fn cost(points: usize, bits: u32) -> f64 {
+    adding(points, bits) + rounds(points, bits) * ROUND_COST
+}
+
+/// Additions into buckets and of buckets.
+fn adding(points: usize, bits: u32) -> f64 {
+    let buckets = f64::from(1u32 << (bits - 1));
+    f64::from(windows(bits)) * (points as f64 + BUCKET_COST * buckets)
+}
+
+/// Rounds of additions that wait for each other.
+fn rounds(points: usize, bits: u32) -> f64 {
     let buckets = f64::from(1u32 << (bits - 1));
     let count = windows(bits);
     // the fullest bucket decides the number of rounds; the last window has fewer bits
@@ -247,6 +265,5 @@ fn cost(points: usize, bits: u32) -> f64 {
     let load = points as f64 / buckets.min(last.max(1.0));
     let fullest = load + 4.0 * load.sqrt() + 4.0;
     let line = f64::from(1u32 << grid::columns(bits - 1));
-    let rounds = fullest.log2() + (line / f64::from(LINE_REST)).log2().max(0.0) + line / 256.0;
-    f64::from(count) * (points as f64 + BUCKET_COST * buckets) + rounds * ROUND_COST
+    fullest.log2() + (line / f64::from(LINE_REST)).log2().max(0.0) + line / 256.0
 }

@@ -15,6 +15,8 @@ use super::{MsmError, download};
 const LISTS: u32 = 4096;
 /// Blocks that add up the lists' sums.
 const LINES: u32 = 16;
+/// Fewest points that are added up at once.
+const FEWEST: u32 = 1 << 8;
 /// Points of a list that are left for the last step.
 const REST: u32 = 8;
 
@@ -176,6 +178,42 @@ pub fn sum_of_points<C: GpuCurve>(
     download(&runtime, results, &mut points)?;
     arena.rewind(mark);
     Ok(points.iter().map(C::to_host).sum())
+}
+
+/// [`sum_of_points`] in as many steps as the arena's free memory demands.
+///
+/// # Errors
+/// When the device fails or the arena has not even memory for a few points.
+pub fn sum_of_ones<C: GpuCurve>(
+    arena: &mut Arena,
+    indices: Global<u32>,
+    count: u32,
+    bases: Global<Affine<C>>,
+) -> Result<C::Host, MsmError> {
+    let (sms, left) = (arena.runtime().multiprocessors(), arena.left());
+    let (mut sum, mut first) = (C::Host::identity(), 0);
+    while first < count {
+        let rest = count - first;
+        let step = ones_per_sum::<C>(rest, sms, left).ok_or_else(|| MsmError::Memory {
+            needed: sum_of_points_bytes::<C>(FEWEST.min(rest), sms),
+            limit: left,
+        })?;
+        sum += sum_of_points(arena, indices.offset(first as usize), step, bases)?;
+        first += step;
+    }
+    Ok(sum)
+}
+
+/// How many of `count` points can be added up at once within `memory` bytes; none if hardly any.
+pub fn ones_per_sum<C: GpuCurve>(count: u32, multiprocessors: u32, memory: u64) -> Option<u32> {
+    let mut step = count;
+    while sum_of_points_bytes::<C>(step, multiprocessors) > memory {
+        if step <= FEWEST {
+            return None;
+        }
+        step = step.div_ceil(2);
+    }
+    Some(step)
 }
 
 /// Arena bytes that [`sum_of_points`] takes for `count` indices.
