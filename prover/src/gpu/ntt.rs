@@ -5,8 +5,8 @@ use std::sync::Arc;
 use blstrs::Scalar;
 use cuzk_field::{FixedFr, Fr};
 use cuzk_kernels::ntt::{
-    Columns, SMALL_LOG2, TILES_LOG2, ntt_dif_pass, ntt_dif_pass_8, ntt_dif_pass_9, ntt_dif_small,
-    ntt_dit_pass, ntt_dit_pass_8, ntt_dit_pass_9, ntt_dit_small, ntt_multiply,
+    Columns, ROOTS_LOG2, SMALL_LOG2, TILES_LOG2, ntt_dif_pass, ntt_dif_pass_8, ntt_dif_pass_9,
+    ntt_dif_small, ntt_dit_pass, ntt_dit_pass_8, ntt_dit_pass_9, ntt_dit_small, ntt_multiply,
 };
 use cuzk_kernels::runtime::{DeviceBuffer, Runtime, RuntimeError};
 use cuzk_kernels::{Element, Global, GlobalMut, Launch};
