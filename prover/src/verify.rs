@@ -74,7 +74,7 @@ impl PreparedVerifyingKey {
         let scalars: Vec<Scalar> = iter::once(Scalar::ONE)
             .chain(public_inputs.iter().copied())
             .collect();
-        let inputs = msm::g1(&self.ic, &scalars).to_affine();
+        let inputs = msm::few(&self.ic, &scalars, msm::g1).to_affine();
         let b = G2Prepared::from(proof.b);
         let product = Bls12::multi_miller_loop(&[
             (&proof.a, &b),

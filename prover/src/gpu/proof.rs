@@ -91,29 +91,11 @@ impl Inputs {
         } = assignment;
         let dense = crate::cpu::dense(&witness.inputs, &densities.b_inputs);
         Inputs {
-            a: few(&points.a, &witness.inputs, msm::g1),
-            b_g1: few(&points.b_g1, &dense, msm::g1),
-            b_g2: few(&points.b_g2, &dense, msm::g2),
+            a: msm::few(&points.a, &witness.inputs, msm::g1),
+            b_g1: msm::few(&points.b_g1, &dense, msm::g1),
+            b_g2: msm::few(&points.b_g2, &dense, msm::g2),
         }
     }
-}
-
-/// Σ scalar · base over as many bases as there are scalars: one by one where that is faster than buckets.
-fn few<A, P>(bases: &[A], scalars: &[Scalar], many: impl Fn(&[A], &[Scalar]) -> P) -> P
-where
-    A: Sync,
-    for<'a> &'a A: std::ops::Mul<&'a Scalar, Output = P>,
-    P: Send + std::iter::Sum,
-{
-    const FEW: usize = 64;
-    if scalars.len() > FEW {
-        return many(&bases[..scalars.len()], scalars);
-    }
-    bases
-        .par_iter()
-        .zip(scalars)
-        .map(|(base, scalar)| base * scalar)
-        .sum()
 }
 
 /// The device's part of a proof.

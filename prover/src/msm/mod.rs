@@ -20,6 +20,31 @@ pub(crate) mod curve;
 pub(crate) mod digits;
 mod lanes;
 mod pippenger;
+
+/// Σ scalar · base over as many bases as there are scalars: one by one where that is faster than buckets.
+pub(crate) fn few<A, P>(
+    bases: &[A],
+    scalars: &[blstrs::Scalar],
+    many: impl Fn(&[A], &[Scalar]) -> P,
+) -> P
+where
+    A: Sync,
+    for<'a> &'a A: std::ops::Mul<&'a blstrs::Scalar, Output = P>,
+    P: Send + std::iter::Sum,
+{
+    use rayon::prelude::*;
+
+    const FEW: usize = 64;
+    if scalars.len() > FEW {
+        return many(&bases[..scalars.len()], scalars);
+    }
+    bases
+        .par_iter()
+        .zip(scalars)
+        .map(|(base, scalar)| base * scalar)
+        .sum()
+}
+
 #[cfg(test)]
 mod tests;
 
