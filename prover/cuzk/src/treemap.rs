@@ -62,7 +62,11 @@ impl Drawing {
             .filter(|p| self.share(p.constraints) >= LEAST_SHARE)
             .collect();
         if level < LEVELS && !large.is_empty() {
-            let direction = if level.is_multiple_of(2) { "row" } else { "column" };
+            let direction = if level.is_multiple_of(2) {
+                "row"
+            } else {
+                "column"
+            };
             *html += &format!("<div class=\"parts {direction}\">");
             let drawn: u64 = large.iter().map(|p| p.constraints).sum();
             for (k, inner) in large.into_iter().enumerate() {

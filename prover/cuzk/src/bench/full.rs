@@ -56,10 +56,10 @@ fn measure(arguments: &BenchFull, dir: &Path, output: &Output) -> Result<(), Err
         .partitions
         .map_or(partitions, |n| n.min(partitions));
 
-    // The first proof on each device makes its parameters and is not counted.
+    // The first proofs on each device make its parameters and its working memory and are not counted.
     progress.now("making the parameters on the device");
     let warm = Timeline::new();
-    bench.prove(&warm, &vec![0; bench.devices], bench.devices, &|_| ())?;
+    bench.prove(&warm, &vec![0; bench.in_flight], bench.in_flight, &|_| ())?;
     let setup_peak = counters::peak_resident();
 
     let (timeline, start, cpu) = (Timeline::new(), Instant::now(), counters::cpu_time());
@@ -98,7 +98,7 @@ fn measure(arguments: &BenchFull, dir: &Path, output: &Output) -> Result<(), Err
         "preparation": first.rows, "first_proof": last.rows, "timeline": report.rows,
     });
     let text = format!(
-        "preparation\n{first}\nparameters and first proof on each device\n{last}\n{count} of {partitions} partitions\n{report}\n{}",
+        "preparation\n{first}\nparameters and first proofs\n{last}\n{count} of {partitions} partitions\n{report}\n{}",
         summary(&value, &report)
     );
     output.result(&value, &text);
