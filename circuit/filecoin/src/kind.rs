@@ -170,6 +170,11 @@ impl CircuitId {
         Self { kind, size }
     }
 
+    /// Whether sectors of this size hold real data: their proofs need the network's own parameters.
+    pub const fn is_for_production(self) -> bool {
+        self.size.bytes() >= 512 << 20
+    }
+
     /// All twenty circuits.
     pub fn all() -> impl Iterator<Item = Self> {
         ProofKind::ALL.into_iter().flat_map(|kind| {

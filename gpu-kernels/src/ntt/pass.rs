@@ -256,8 +256,8 @@ macro_rules! passes {
             ///
             /// The tile in the name is 2^10 unless it says otherwise. Stages: 2 to the tile's logarithm; a
             /// tile fits into what remains of the transform at `start`. `log2_near` is K of
-            /// [`Columns`](super::super::Columns), which says what `near` and `far` hold; either may be
-            /// absent (address 0). `roots` as [`ROOTS_LOG2`](super::super::ROOTS_LOG2) says.
+            /// [`Columns`](crate::ntt::Columns), which says what `near` and `far` hold; either may be
+            /// absent (address 0). `roots` as [`ROOTS_LOG2`](crate::ntt::ROOTS_LOG2) says.
             /// Grid: 2^(log2 − tile) blocks in x; block y works on the arrays `y·stride` bytes further on.
             /// Shared memory: the tile in two planes of 16-byte words, free of bank conflicts.
             /// Bound by the multiplier: one fixed multiplication an element for two stages and one or two

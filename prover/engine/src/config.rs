@@ -93,6 +93,9 @@ pub struct EngineConfig {
     /// Whether proofs are made from compiled circuits, which are kept beside the parameters and
     /// recorded in the background where they are not there.
     pub compile_circuits: bool,
+    /// Whether parameters that are marked as made for tests serve circuits of production, too: whoever
+    /// made them can forge proofs, and no public network accepts theirs.
+    pub allow_test_parameters: bool,
     /// How many events a slow subscriber may lag behind before it loses some.
     pub event_buffer: usize,
 }
@@ -115,6 +118,7 @@ impl EngineConfig {
             ageing: Duration::from_secs(60),
             preload: Vec::new(),
             compile_circuits: true,
+            allow_test_parameters: false,
             event_buffer: 4096,
         }
     }

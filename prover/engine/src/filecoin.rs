@@ -32,6 +32,7 @@ pub struct Filecoin {
     arena_bytes: u64,
     on_cpu: bool,
     compile: bool,
+    allow_test_parameters: bool,
     /// Held while a circuit is recorded: one at a time, for each takes a core.
     recording: Arc<Mutex<()>>,
 }
@@ -77,6 +78,7 @@ impl Filecoin {
             arena_bytes: host_limit(config.host_memory) / 20,
             on_cpu,
             compile: config.compile_circuits,
+            allow_test_parameters: config.allow_test_parameters,
             recording: Arc::default(),
         })
     }
@@ -84,6 +86,11 @@ impl Filecoin {
     fn path(&self, circuit: CircuitId, extension: &str) -> Result<PathBuf, String> {
         let path = circuit.params_path(&self.params_dir, extension);
         path.map_err(|error| error.to_string())
+    }
+
+    /// Refuses parameters for tests where they do not belong.
+    fn check_origin(&self, circuit: CircuitId) -> Result<(), String> {
+        check_origin(circuit, &self.params_dir, self.allow_test_parameters)
     }
 
     fn arena(&self) -> Assignment {
@@ -148,6 +155,22 @@ const COMPILED: &str = "compiled";
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Refuses parameters in `dir` that are marked as made for tests for circuits of production, unless that is
+/// allowed.
+fn check_origin(circuit: CircuitId, dir: &Path, allowed: bool) -> Result<(), String> {
+    if allowed || !circuit.is_for_production() {
+        return Ok(());
+    }
+    match circuit.has_test_params(dir) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(format!(
+            "the parameters of {circuit} in {} are marked as made for tests: whoever made them can forge proofs",
+            dir.display()
+        )),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// A compiled circuit from its file, or from the circuit.
@@ -249,6 +272,7 @@ impl Executor for Filecoin {
         if let Some(found) = lock(&self.footprints).get(&circuit) {
             return Ok(*found);
         }
+        self.check_origin(circuit)?;
         let path = self.path(circuit, "params")?;
         let params = Params::map(path).map_err(|error| error.to_string())?;
         let found = footprint(&params, self.on_cpu, self.is_compiled(circuit));
@@ -269,6 +293,8 @@ impl Executor for Filecoin {
     }
 
     fn load(&self, circuit: CircuitId) -> Result<Loaded<Parameters>, TaskError> {
+        // The files may have been replaced since the job was admitted.
+        self.check_origin(circuit).map_err(TaskError::Parameters)?;
         let path = self
             .path(circuit, "params")
             .map_err(TaskError::Parameters)?;
@@ -452,5 +478,26 @@ fn footprint(params: &Params, on_cpu: bool, compiled: bool) -> Footprint {
             cpu_work + values - on_host
         },
         device_parameters: if on_cpu { 0 } else { file },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cuzk_filecoin::{ProofKind, SectorSize};
+
+    #[test]
+    fn parameters_for_tests_serve_no_circuit_of_production_unless_they_may() {
+        let dir = tempfile::tempdir().unwrap();
+        for size in [SectorSize::Kib2, SectorSize::Gib32] {
+            let circuit = CircuitId::new(ProofKind::Winning, size);
+            check_origin(circuit, dir.path(), false).unwrap();
+            circuit.write_test_meta(dir.path()).unwrap();
+            let refused = check_origin(circuit, dir.path(), false).is_err();
+            assert_eq!(refused, circuit.is_for_production());
+            check_origin(circuit, dir.path(), true).unwrap();
+            circuit.write_meta(dir.path()).unwrap();
+            check_origin(circuit, dir.path(), false).unwrap();
+        }
     }
 }

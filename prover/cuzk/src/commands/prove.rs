@@ -26,9 +26,8 @@ pub fn run(arguments: &Prove, output: &Output) -> Result<(), Error> {
         open_request(&arguments.input, arguments.miner)
     })?;
     let id = request.circuit_id();
-    // Sectors of these sizes hold real data.
-    let production = id.size.bytes() >= 512 << 20;
-    if production && !arguments.allow_test_parameters && id.has_test_params(&dir)? {
+    let refuses = id.is_for_production() && !arguments.allow_test_parameters;
+    if refuses && id.has_test_params(&dir)? {
         return Err(Error::TestParameters { circuit: id, dir });
     }
     let prover = Prover::with_memory_limit(arguments.device.clone(), arguments.memory.vram_limit)?;

@@ -114,6 +114,8 @@ pub struct Params {
     pub directory: PathBuf,
     /// Circuits whose parameters are loaded at start.
     pub preload: Vec<CircuitName>,
+    /// Whether parameters made for tests serve circuits of production, too.
+    pub allow_test: bool,
 }
 
 /// `[memory]`.

@@ -384,6 +384,7 @@ fn engine_config(config: &Config, params_dir: &Path) -> EngineConfig {
         // Loaded by the daemon, which says it is ready when that is done.
         preload: Vec::new(),
         compile_circuits: config.pipeline.compile_circuits,
+        allow_test_parameters: config.params.allow_test,
         ..EngineConfig::new(params_dir)
     }
 }
