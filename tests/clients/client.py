@@ -3,7 +3,7 @@ classes made from the descriptors that the daemon itself serves by reflection.
 
 usage: client.py ADDRESS PROTO_FOLDER WORK_FOLDER
 
-WORK_FOLDER holds porep.json (a C1 file) and window.json, winning.json, update.json (request files), made by
+WORK_FOLDER holds porep.json (a C1 file, bare or wrapped) and window.json, winning.json, update.json (request files), made by
 `cuzk sector fabricate`. Every check prints a line; the first failing one ends the script with code 1.
 """
 
@@ -132,7 +132,9 @@ def bytes_of(doc, field):
 def requests(pb):
     """One request of each kind, field by field as the contract lists them."""
     c1 = (WORK / "porep.json").read_bytes()
-    wrapper = {"SectorNum": 42, "Phase1Out": base64.b64encode(c1).decode(), "SectorSize": 2048}
+    wrapper = json.loads(c1)
+    if "Phase1Out" not in wrapper:
+        wrapper = {"SectorNum": 42, "Phase1Out": base64.b64encode(c1).decode(), "SectorSize": 2048}
     update, window, winning = document("update"), document("window"), document("winning")
     proofs = lambda doc: [base64.b64decode(p) for p in doc["vanilla_proofs"]]
     common = lambda doc: dict(
@@ -142,7 +144,7 @@ def requests(pb):
     return {
         "porep": pb.SubmitProofRequest(
             request_id="porep-1000-42", proof_kind=pb.POREP_SEAL_COMMIT, sector_size=2048, priority=pb.NORMAL,
-            vanilla_proof=json.dumps(wrapper).encode(), sector_number=42, miner_id=0,
+            vanilla_proof=json.dumps(wrapper).encode(), sector_number=wrapper["SectorNum"], miner_id=0,
         ),
         "update": pb.SubmitProofRequest(
             request_id="snap-1000-43", proof_kind=pb.SNAP_DEALS_UPDATE, priority=pb.NORMAL, **common(update),

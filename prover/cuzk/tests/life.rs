@@ -94,7 +94,7 @@ async fn a_token_is_asked_for_over_tcp() {
     let token = token.to_str().unwrap();
     let set = format!("daemon.token_file={token}");
     // With a token, any address may be listened on.
-    let daemon = Start::new("token")
+    let daemon = Start::new("token-state")
         .with(&["--set", &set])
         .listen("0.0.0.0:0")
         .run();
