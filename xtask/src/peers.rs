@@ -20,6 +20,9 @@ const PACKAGES: &[&str] = &[
     "nvidia-cuda-cccl==13.0.*",
 ];
 
+/// Where the static CUDA runtime is, which the peers' builds name without saying where.
+const LIBRARIES: &str = "target/toolchain/nvcc/nvidia/cu13/lib";
+
 /// Builds the peers.
 pub fn run(arguments: &[String]) -> Outcome {
     let mut arch = "sm_90".to_owned();
@@ -42,6 +45,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         .args(&package)
         .current_dir(shell::root().join("benches/peers"))
         .env("NVCC", &nvcc)
+        .env("LIBRARY_PATH", shell::root().join(LIBRARIES))
         // sppark's build asks for nvcc by name, too.
         .env("PATH", with_path(nvcc.parent().unwrap_or(Path::new("."))));
     shell::run(&mut cargo)

@@ -19,6 +19,22 @@ typedef fr_t scalar_t;
 #include <msm/pippenger.cuh>
 #include <ntt/ntt.cuh>
 
+// The host names kernels by its own types: the device's have to be instantiated one by one.
+template __global__ void accumulate<bucket_t, affine_t::mem_t>(
+    bucket_t::mem_t[], uint32_t, uint32_t, affine_t::mem_t[], const vec2d_t<uint32_t>,
+    const vec2d_t<uint32_t>, uint32_t);
+template __global__ void batch_addition<bucket_t>(
+    bucket_t::mem_t[], const affine_t::mem_t[], size_t, const uint32_t[], const uint32_t&);
+template __global__ void integrate<bucket_t>(bucket_t::mem_t[], uint32_t, uint32_t, uint32_t);
+template __global__ void accumulate<bucket_fp2_t, affine_fp2_t::mem_t>(
+    bucket_fp2_t::mem_t[], uint32_t, uint32_t, affine_fp2_t::mem_t[], const vec2d_t<uint32_t>,
+    const vec2d_t<uint32_t>, uint32_t);
+template __global__ void batch_addition<bucket_fp2_t>(
+    bucket_fp2_t::mem_t[], const affine_fp2_t::mem_t[], size_t, const uint32_t[], const uint32_t&);
+template __global__ void integrate<bucket_fp2_t>(bucket_fp2_t::mem_t[], uint32_t, uint32_t, uint32_t);
+template __global__ void breakdown<scalar_t>(
+    vec2d_t<uint32_t>, const scalar_t[], size_t, uint32_t, uint32_t, bool);
+
 // a[i] *= b[i] for i < n.
 __launch_bounds__(1024) __global__ void peer_multiply(fr_t* a, const fr_t* b, size_t n)
 {
@@ -129,7 +145,7 @@ int sum(void* out, const void* points, size_t n, const void* scalars, uint32_t w
         // The width follows from the length that the constructor is told: lg2(1.5 n) - 8.
         size_t told = ((size_t)1 << (width + 8)) / 3 * 2 + 2;
         msm_t<bucket, point, affine, scalar_t> msm{nullptr, told};
-        dev_ptr_t<typename affine::mem_t> bases{(typename affine::mem_t*)points, n};
+        dev_ptr_t<affine> bases{(affine*)points, n};
         dev_ptr_t<scalar_t> factors{(scalar_t*)scalars, n};
         RustError error = msm.invoke(*(point*)out, bases, n, factors, true);
         if (error.code)
