@@ -1,6 +1,7 @@
 //! `cuzk serve`: the daemon. It listens, hands requests to the engine, tells what goes on, and stops in order.
 
 mod convert;
+mod deadline;
 mod guard;
 mod history;
 mod http;

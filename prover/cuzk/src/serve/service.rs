@@ -1,7 +1,7 @@
 //! The gRPC service over the engine.
 
 use super::interest::Interest;
-use super::{Shared, convert, metrics};
+use super::{Shared, convert, deadline, metrics};
 use crate::rpc;
 use crate::rpc::await_proof_response::Status as Ended;
 use crate::rpc::proving_engine_server::ProvingEngine;
@@ -107,14 +107,16 @@ impl ProvingEngine for Service {
         &self,
         request: Request<rpc::AwaitProofRequest>,
     ) -> Answer<rpc::AwaitProofResponse> {
+        let timeout = deadline::of(request.metadata());
         let request = request.into_inner();
         let job = JobId::new(request.job_id);
         let limit = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
-        let waited = self.wait(&job, limit).await?;
+        let waited = deadline::within(timeout, self.wait(&job, limit)).await?;
         Ok(Response::new(answer(&job, &waited)))
     }
 
     async fn prove(&self, request: Request<rpc::ProveRequest>) -> Answer<rpc::ProveResponse> {
+        let timeout = deadline::of(request.metadata());
         let submit = request
             .into_inner()
             .submit
@@ -127,7 +129,7 @@ impl ProvingEngine for Service {
                 (submitted.job, interest)
             })
             .await?;
-        let waited = self.wait(&job, None).await?;
+        let waited = deadline::within(timeout, self.wait(&job, None)).await?;
         interest.settled();
         Ok(Response::new(rpc::ProveResponse {
             result: Some(answer(&job, &waited)),
