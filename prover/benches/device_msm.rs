@@ -11,28 +11,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective, Scalar};
+use blstrs::{G1Projective, Scalar};
 use cuzk_field::casts::from_blst;
 use cuzk_field::curve::Affine;
 use cuzk_field::{Fr, G1, G2};
 use cuzk_kernels::runtime::{Arena, DeviceBuffer, DeviceMemory, Mark, Runtime, RuntimeError};
 use cuzk_kernels::{Global, Launch};
 use cuzk_prover::cuda::CudaRuntime;
-use cuzk_prover::gpu::msm::{
-    Bitmaps, GpuCurve, Pairs, Plan, Scalars, Selection, Sorted, sum_of_points,
-};
+use cuzk_prover::gpu::measure::{multiples, random_scalars, weighted_sum};
+use cuzk_prover::gpu::msm::{Bitmaps, GpuCurve, Plan, Scalars, Selection, Sorted, sum_of_points};
 use ff::Field;
-use group::{Curve, Group};
+use group::Group;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
-use rayon::prelude::*;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Points that the host computes; the device doubles the table from there.
-const HOST_POINTS: usize = 1 << 10;
-/// Scalars that one task handles.
-const CHUNK: usize = 1 << 14;
 /// Share of the device's free memory that the arena takes, in percent.
 const ARENA_SHARE: u64 = 75;
 
@@ -114,73 +108,6 @@ impl Runtime for Profiler {
     }
 }
 
-/// `(i + 1)·G` for i < 2^log2, from the first few.
-fn table<C: GpuCurve>(
-    runtime: &Arc<dyn Runtime>,
-    first: &[Affine<C>],
-    log2: u32,
-) -> Outcome<DeviceBuffer<Affine<C>>> {
-    let len = 1usize << log2;
-    let points = DeviceBuffer::<Affine<C>>::new(runtime, len)?;
-    points.upload(0, first)?;
-    let prefix = DeviceBuffer::<C::Base>::new(runtime, len / 2)?;
-    let products = DeviceBuffer::<C::Base>::new(runtime, len / 16 + 1024)?;
-    let scratch = DeviceBuffer::<C::Base>::new(runtime, len / 16 + 1024)?;
-    let list = DeviceBuffer::<[u32; 2]>::new(runtime, len / 2)?;
-    let mut known = first.len();
-    while known < len {
-        let last = known as u32 - 1;
-        list.upload(0, &(0..=last).map(|i| [i, last]).collect::<Vec<_>>())?;
-        let pairs = Pairs::<C> {
-            count: known as u32,
-            per: 8,
-            list: list.global(),
-            bases: points.global(),
-            partial: points.global_mut(),
-            first: known as u32,
-            prefix: prefix.global_mut(),
-            products: products.global_mut(),
-            scratch: scratch.global_mut(),
-        };
-        for launch in C::add(&pairs, runtime.multiprocessors()) {
-            runtime.launch(&launch)?;
-        }
-        known *= 2;
-    }
-    runtime.synchronize()?;
-    Ok(points)
-}
-
-fn random_scalars(len: usize) -> Vec<Scalar> {
-    let mut scalars = vec![Scalar::ZERO; len];
-    scalars
-        .par_chunks_mut(CHUNK)
-        .enumerate()
-        .for_each(|(seed, chunk)| {
-            let mut rng = ChaCha20Rng::seed_from_u64(seed as u64);
-            chunk.fill_with(|| Scalar::random(&mut rng));
-        });
-    scalars
-}
-
-/// Σ scalar_i · (base_i + 1), where base_i is i without a map.
-fn exponent(scalars: &[Scalar], map: Option<&[u32]>) -> Scalar {
-    let part = |(number, chunk): (usize, &[Scalar])| {
-        let first = number * CHUNK;
-        let weight = |k: usize| map.map_or((first + k) as u64, |map| map[first + k].into()) + 1;
-        chunk
-            .iter()
-            .enumerate()
-            .map(|(k, s)| s * Scalar::from(weight(k)))
-            .sum::<Scalar>()
-    };
-    scalars
-        .par_chunks(CHUNK)
-        .enumerate()
-        .map(part)
-        .reduce(|| Scalar::ZERO, |a, b| a + b)
-}
-
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
@@ -220,7 +147,7 @@ impl Bench {
     /// Widths around the plan's own choice at one length.
     fn length<C: GpuCurve>(&mut self, bases: Global<Affine<C>>, log2: u32) -> Outcome<()> {
         let len = 1usize << log2;
-        let expected = C::Host::generator() * exponent(&self.scalars[..len], None);
+        let expected = C::Host::generator() * weighted_sum(&self.scalars[..len], None);
         let (sms, memory) = (self.runtime.multiprocessors(), self.arena.size());
         let chosen = Plan::new::<C>(len, sms, memory)?;
         for bits in [
@@ -270,8 +197,8 @@ impl Bench {
                 ones += Scalar::from(i as u64 + 1);
             }
         }
-        let expected =
-            G1Projective::generator() * (ones + exponent(&self.scalars[..map.len()], Some(&map)));
+        let expected = G1Projective::generator()
+            * (ones + weighted_sum(&self.scalars[..map.len()], Some(&map)));
         let bits = DeviceBuffer::from_slice(&self.runtime, &bits)?;
         let others = DeviceBuffer::from_slice(&self.runtime, &others)?;
         let bitmaps = Bitmaps {
@@ -318,19 +245,6 @@ impl Bench {
     }
 }
 
-/// The first multiples of a generator.
-fn multiples<P: Group + Curve>() -> Vec<P::AffineRepr>
-where
-    P::AffineRepr: Clone + Default,
-{
-    let points: Vec<P> = std::iter::successors(Some(P::generator()), |p| Some(*p + P::generator()))
-        .take(HOST_POINTS)
-        .collect();
-    let mut affine = vec![P::AffineRepr::default(); points.len()];
-    P::batch_normalize(&points, &mut affine);
-    affine
-}
-
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let log2 = arguments
@@ -356,10 +270,8 @@ fn main() -> Outcome<()> {
         runtime.name(),
         runtime.multiprocessors()
     );
-    let first: Vec<G1Affine> = multiples::<G1Projective>();
-    let g1 = table::<G1>(&runtime, from_blst(&first), log2)?;
-    let first: Vec<G2Affine> = multiples::<G2Projective>();
-    let g2 = table::<G2>(&runtime, from_blst(&first), log2.min(22))?;
+    let g1 = multiples::<G1>(&runtime, log2)?;
+    let g2 = multiples::<G2>(&runtime, log2.min(22))?;
     let scalars = random_scalars(1 << log2);
     let values = DeviceBuffer::from_slice(&runtime, from_blst::<Fr>(&scalars))?;
     let arena = Arena::new(&runtime, runtime.memory()?.free / 100 * ARENA_SHARE)?;

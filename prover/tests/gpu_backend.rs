@@ -1,5 +1,7 @@
 //! The GPU back end over the emulator: the CPU's proofs byte for byte, whatever the memory plan.
 
+mod points;
+
 use std::sync::Arc;
 
 use blstrs::Scalar;
@@ -220,7 +222,7 @@ fn mapped_files_are_decoded_on_the_device_and_bad_points_named() {
         - (4 + 96 * counts.b)
         - (4 + 96 * counts.a)
         - (4 + 96 * counts.l);
-    let outside = outside_of_subgroup();
+    let outside = points::outside_of_subgroup();
     let last_h = format!("h[{}]", counts.h - 1);
     for (at, patch, parts) in [
         (
@@ -242,18 +244,4 @@ fn mapped_files_are_decoded_on_the_device_and_bad_points_named() {
         let text = error.to_string();
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
-}
-
-/// A point of the curve that is not in the subgroup.
-fn outside_of_subgroup() -> [u8; 96] {
-    (1u8..)
-        .find_map(|x| {
-            let mut bytes = [0u8; 48];
-            (bytes[0], bytes[47]) = (0x80, x);
-            let point = Option::<blstrs::G1Affine>::from(
-                blstrs::G1Affine::from_compressed_unchecked(&bytes),
-            )?;
-            (!bool::from(point.is_torsion_free())).then(|| point.to_uncompressed())
-        })
-        .unwrap()
 }

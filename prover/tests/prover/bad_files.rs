@@ -6,6 +6,7 @@ use cuzk_prover::{
     Params, ParamsError, PointFault, Proof, ProofError, SubgroupCheck, VerifyingKey,
 };
 
+use crate::points::outside_of_subgroup;
 use crate::support::example;
 
 /// Bytes of the key's fixed points.
@@ -189,7 +190,7 @@ fn points_at_infinity_are_refused() {
 
 #[test]
 fn points_outside_of_the_subgroup_are_refused_unless_only_the_key_is_checked() {
-    let outside = outside_g1();
+    let outside = outside_of_subgroup();
     for (name, at, _) in sections().into_iter().take(5) {
         let mut file = example().file.clone();
         file[at + 4..at + 100].copy_from_slice(&outside);
@@ -200,20 +201,6 @@ fn points_outside_of_the_subgroup_are_refused_unless_only_the_key_is_checked() {
         let unchecked = Params::from_bytes("f", &file, SubgroupCheck::KeyOnly);
         assert_eq!(unchecked.is_err(), name == "ic", "{name}");
     }
-}
-
-/// The encoding of a point of the curve outside of the subgroup.
-fn outside_g1() -> [u8; 96] {
-    (1u8..)
-        .find_map(|x| {
-            let mut bytes = [0u8; 48];
-            (bytes[0], bytes[47]) = (0x80, x);
-            let point = Option::<blstrs::G1Affine>::from(
-                blstrs::G1Affine::from_compressed_unchecked(&bytes),
-            )?;
-            (!bool::from(point.is_torsion_free())).then(|| point.to_uncompressed())
-        })
-        .unwrap()
 }
 
 #[test]
@@ -369,7 +356,7 @@ fn proof_bytes_that_are_no_proof_are_refused() {
 
 #[test]
 fn a_proof_outside_of_the_subgroup_is_refused() {
-    let outside = blstrs::G1Affine::from_uncompressed_unchecked(&outside_g1()).unwrap();
+    let outside = blstrs::G1Affine::from_uncompressed_unchecked(&outside_of_subgroup()).unwrap();
     let mut bytes = example().proof.to_bytes();
     bytes[..48].copy_from_slice(&outside.to_compressed());
     assert!(matches!(

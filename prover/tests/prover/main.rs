@@ -4,5 +4,7 @@ mod against_bellperson;
 mod bad_files;
 mod corpus;
 mod front;
+#[path = "../points/mod.rs"]
+mod points;
 mod support;
 mod verification;
